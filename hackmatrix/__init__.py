@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hackmatrix.game.engine import Game
     from hackmatrix.learning.run.loop import RunOutcome
     from hackmatrix.research.evaluation.report import Report
-    from hackmatrix.research.exchange.run_record import Kind, RunRecord
+    from hackmatrix.research.exchange.run_record import FrameLibrary, RunRecord
 
 import_after("gymnasium", "hackmatrix.integrations.gymnasium")
 
@@ -193,7 +193,7 @@ def evaluate(
     return agent_player(name, env, limits, greedy=greedy)(())
 
 
-def read_run(path: "str | Path", *, frame: "Kind | None" = None) -> "RunRecord":
+def read_run(path: "str | Path", *, frame: "FrameLibrary | None" = None) -> "RunRecord":
     """A run's metrics, evaluations and settings, for analysis; needs no JAX.
 
     Args:

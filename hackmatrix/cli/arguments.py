@@ -36,11 +36,11 @@ def parse(
         SystemExit: after `--help`.
     """
     tables = [options_of(options)]
-    (given,) = parse_given(tables, argv, command=command, purpose=purpose, example=example)
+    (given,) = parse_explicit(tables, argv, command=command, purpose=purpose, example=example)
     return options(**given)
 
 
-def parse_given(
+def parse_explicit(
     tables: Sequence[Mapping[str, Option]],
     argv: Sequence[str],
     *,
@@ -54,10 +54,12 @@ def parse_given(
     If some options are `common`, `--help` shows only these, and `--help-all` shows all.
     """
     options = [option for table in tables for option in table.values()]
-    places = "".join(f" {_place(option)}" for option in options if option.positional)
+    positionals = "".join(
+        f" {_positional_usage(option)}" for option in options if option.positional
+    )
     parser = _Parser(
         prog=command,
-        usage=f"{command} [OPTIONS]{places}",
+        usage=f"{command} [OPTIONS]{positionals}",
         description=purpose,
         epilog=f"example:\n{example}",
         formatter_class=_HelpFormatter,
@@ -98,7 +100,7 @@ def run_subcommand(
     raise UserError(f"expected one of {there}, got {name!r}: see `{command} --help`")
 
 
-def in_places(words: list[str], flags: list[str]) -> list[str]:
+def move_values_first(words: list[str], flags: list[str]) -> list[str]:
     """The words with the values of these flags in front, in the order of the flags."""
     words = [part for word in words for part in _halves(word, flags)]
     values = []
@@ -140,7 +142,7 @@ def _add(parser: argparse._ActionsContainer, option: Option, *, is_shown: bool) 
     parser.add_argument(*flags, dest=option.name, **settings)
 
 
-def _place(option: Option) -> str:
+def _positional_usage(option: Option) -> str:
     """A positional argument as the usage shows it."""
     name = f"{option.name.upper()}..." if option.repeated else option.name.upper()
     return name if option.default is dataclasses.MISSING else f"[{name}]"
@@ -157,13 +159,13 @@ def _help(option: Option) -> str:
 
 
 def _converter(option: Option) -> Callable[[str], Any]:
-    def converted(text: str) -> Any:
+    def convert(text: str) -> Any:
         try:
             return option.convert(text)
         except ValueError as error:
             raise argparse.ArgumentTypeError(str(error)) from None
 
-    return converted
+    return convert
 
 
 class _HelpFormatter(argparse.RawDescriptionHelpFormatter):

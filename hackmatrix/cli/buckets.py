@@ -24,9 +24,11 @@ def local(path: AnyPath, *, checkpoints: bool = False) -> AnyPath:
     """
     if not is_address(path):
         return path
-    from hackmatrix.runs.buckets.cache import fetched
+    from hackmatrix.runs.buckets.cache import fetch
 
-    return type(path)(_told(path, lambda: fetched(Address.of(path), checkpoints=checkpoints)))
+    return type(path)(
+        _announce_and_fetch(path, lambda: fetch(Address.of(path), checkpoints=checkpoints))
+    )
 
 
 def local_runs(path: AnyPath, seconds: float | None = None) -> AnyPath:
@@ -38,23 +40,23 @@ def local_runs(path: AnyPath, seconds: float | None = None) -> AnyPath:
     """
     if not is_address(path):
         return path
-    from hackmatrix.runs.buckets.cache import fetched_runs, keep_fetching
+    from hackmatrix.runs.buckets.cache import fetch_runs, keep_fetching
 
     address = Address.of(path)
-    copy = _told(path, lambda: fetched_runs(address))
+    copy = _announce_and_fetch(path, lambda: fetch_runs(address))
     if seconds is not None:
-        keep_fetching(lambda: fetched_runs(address), seconds)
+        keep_fetching(lambda: fetch_runs(address), seconds)
     return type(path)(copy)
 
 
 def local_newest(path: Path) -> Path:
     """For the address of a folder of runs the copy of the run whose params are newest."""
-    from hackmatrix.runs.buckets.cache import fetched, newest_with_params
+    from hackmatrix.runs.buckets.cache import fetch, newest_with_params
 
-    return _told(path, lambda: fetched(newest_with_params(Address.of(path))))
+    return _announce_and_fetch(path, lambda: fetch(newest_with_params(Address.of(path))))
 
 
-def _told(path: str | Path, fetch: Callable[[], Path]) -> Path:
+def _announce_and_fetch(path: str | Path, fetch: Callable[[], Path]) -> Path:
     check_installed(Address.of(path))
     print(f"fetching {Address.of(path)} ...", file=sys.stderr, flush=True)
     return fetch()

@@ -34,7 +34,7 @@ def main(argv: list[str]) -> int:
         example=_EXAMPLE,
     )
     folder = _folder()
-    print("\n".join(_emptied(folder) if options.empty else _shown(folder)))
+    print("\n".join(_empty(folder) if options.empty else _describe(folder)))
     return 0
 
 
@@ -56,28 +56,28 @@ def _folder() -> Path:
     return folder
 
 
-def _shown(folder: Path) -> list[str]:
-    found = cache_folder.entries(folder)
+def _describe(folder: Path) -> list[str]:
+    cached = cache_folder.entries(folder)
     lines = [
         f"{'folder':<10}{folder}",
-        f"{'files':<10}{len(found):,} of programs, {_megabytes(sum(e.size for e in found))}",
+        f"{'files':<10}{len(cached):,} of programs, {_megabytes(sum(e.size for e in cached))}",
     ]
-    if found:
-        used = [entry.used for entry in found]
+    if cached:
+        used = [entry.used for entry in cached]
         lines.append(f"{'used':<10}last {_ago(max(used))}; the oldest {_ago(min(used))}")
     return lines
 
 
-def _emptied(folder: Path) -> list[str]:
-    found = cache_folder.entries(folder)
-    freed = cache_folder.remove(found)
+def _empty(folder: Path) -> list[str]:
+    cached = cache_folder.entries(folder)
+    freed = cache_folder.remove(cached)
     left = cache_folder.entries(folder)
     if left:
         raise UserError(
-            f"{len(left):,} of {len(found):,} files in {folder} can't be removed, such as "
+            f"{len(left):,} of {len(cached):,} files in {folder} can't be removed, such as "
             f"{left[0].path.name}: they belong to another user, or a run is writing them"
         )
-    return [f"removed {len(found):,} files of programs from {folder}: {_megabytes(freed)} freed"]
+    return [f"removed {len(cached):,} files of programs from {folder}: {_megabytes(freed)} freed"]
 
 
 def _megabytes(size: int) -> str:

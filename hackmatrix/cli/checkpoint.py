@@ -101,12 +101,12 @@ def list_(argv: list[str]) -> int:
         purpose="Lists the checkpoints and files of params of runs.",
         example="  hackmatrix checkpoint list checkpoints/my-run",
     )
-    from hackmatrix.research.exchange.contents import found_at, runs_at
-    from hackmatrix.research.exchange.listing import listed, table
+    from hackmatrix.research.exchange.contents import params_files_of, runs_at
+    from hackmatrix.research.exchange.listing import list_rows, table
 
     named = [local(run, checkpoints=True) for run in options.runs]
     runs = [run for path in named for run in runs_at(path)]
-    rows = [row for run in runs for row in listed(found_at(run), run)]
+    rows = [row for run in runs for row in list_rows(params_files_of(run), run)]
     if options.json:
         print(json.dumps({"checkpoints": [row.as_dict() for row in rows]}))
     else:
@@ -125,22 +125,22 @@ def verify(argv: list[str]) -> int:
         example="  hackmatrix checkpoint verify checkpoints/my-run --no-evaluate",
     )
     from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
-    from hackmatrix.research.exchange.contents import found_at, runs_at
+    from hackmatrix.research.exchange.contents import params_files_of, runs_at
     from hackmatrix.research.exchange.verification import verify as checks_of
 
     named = [local(path, checkpoints=True) for path in options.paths]
-    paths = [found for path in named for run in runs_at(path) for found in found_at(run)]
+    paths = [found for path in named for run in runs_at(path) for found in params_files_of(run)]
     enable_compilation_cache()
     results, failed = {}, False
     for path in paths:
         checks = []
         if not options.json:
             print(path)
-        for each in checks_of(path, evaluate=options.evaluate, own=options.env):
-            checks.append(each)
-            said = {True: "ok", False: "FAILED", None: "-"}[each.passed]
+        for outcome in checks_of(path, evaluate=options.evaluate, own=options.env):
+            checks.append(outcome)
+            said = {True: "ok", False: "FAILED", None: "-"}[outcome.passed]
             if not options.json:
-                print(f"  {each.name:<16}{said:<8}{each.text}", flush=True)
+                print(f"  {outcome.name:<16}{said:<8}{outcome.text}", flush=True)
         failed |= any(each.passed is False for each in checks)
         results[str(path)] = [each._asdict() for each in checks]
     if options.json:
@@ -160,7 +160,7 @@ def convert(argv: list[str]) -> int:
         "  hackmatrix checkpoint convert checkpoint_100.pkl my-agent.npz",
     )
     from hackmatrix.core.files import check_writable, write_atomically
-    from hackmatrix.research.exchange.contents import params_chosen
+    from hackmatrix.research.exchange.contents import read_params_of
     from hackmatrix.research.exchange.formats import check_new, write_params
     from hackmatrix.research.exchange.model_card import model_card
 
@@ -170,8 +170,8 @@ def convert(argv: list[str]) -> int:
         raise UserError(f"{card}: exists already: choose another name")
     for file in (options.target, card):
         check_writable(file, str(file))
-    agent = params_chosen(local(options.source, checkpoints=True), options.agent)
-    report = None if options.evaluate is None else _played(agent, options.evaluate, options.env)
+    agent = read_params_of(local(options.source, checkpoints=True), options.agent)
+    report = None if options.evaluate is None else _play_games(agent, options.evaluate, options.env)
     text = model_card(options.target.name, agent, report).encode()
     write_params(options.target, agent.params, agent.about)
     try:
@@ -185,7 +185,7 @@ def convert(argv: list[str]) -> int:
     return 0
 
 
-def _played(agent: "Exported", episodes: int, env: str | None) -> "Report":
+def _play_games(agent: "Exported", episodes: int, env: str | None) -> "Report":
     """Games of an agent for its card."""
     from hackmatrix.agents.networks.policy import policy_of
     from hackmatrix.core.version import ENVIRONMENT_ID

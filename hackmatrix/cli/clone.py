@@ -11,7 +11,7 @@ from hackmatrix.agents.networks.architectures import OWN_NETWORK
 from hackmatrix.cli.arguments import parse
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import check, option
-from hackmatrix.core.processes.typed_command import typed_command
+from hackmatrix.core.processes.typed_command import command_name
 from hackmatrix.learning.settings.config import MAX_SEED
 
 _EXAMPLE = """\
@@ -109,5 +109,5 @@ def main(argv: list[str]) -> int:
     )
     with_config = f"--config {shlex.quote(str(options.config))} " if options.config else ""
     line = [*config.code_flags, "--init-from", str(options.out)]
-    print(f"next        {typed_command()} train {with_config}{shlex.join(line)}")
+    print(f"next        {command_name()} train {with_config}{shlex.join(line)}")
     return 0

@@ -67,21 +67,23 @@ def main(argv: list[str]) -> int:
         example=_EXAMPLE,
     )
     if options.games:
-        from hackmatrix.research.comparison.held_out import RETURN, held_out
+        from hackmatrix.research.comparison.held_out import RETURN, read_held_out
 
-        found = held_out(options.runs, options.games, options.metric or RETURN, options.reference)
+        found = read_held_out(
+            options.runs, options.games, options.metric or RETURN, options.reference
+        )
         print(json.dumps(found.as_dict()) if options.json else found.table())
         return 0
     from hackmatrix.core.files import write_atomically
     from hackmatrix.research.comparison.curves import shared_metric
     from hackmatrix.research.comparison.equal_budgets import Comparison
-    from hackmatrix.research.comparison.groups import groups_of, read_named
-    from hackmatrix.research.comparison.reference import referred
+    from hackmatrix.research.comparison.groups import groups_of, read_groups
+    from hackmatrix.research.comparison.reference import apply_reference
     from hackmatrix.research.comparison.text import table
 
-    runs, named = read_named([_local(word) for word in options.runs])
+    runs, named = read_groups([_local(word) for word in options.runs])
     metric = options.metric or shared_metric(runs)
-    groups, scales = referred(groups_of(runs, named, metric), options.reference)
+    groups, scales = apply_reference(groups_of(runs, named, metric), options.reference)
     comparison = Comparison(metric, groups, scales)
     if options.plot is not None:
         write_atomically(options.plot, comparison.plot().encode())

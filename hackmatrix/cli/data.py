@@ -124,7 +124,7 @@ def record(argv: list[str]) -> int:
     enable_compilation_cache()
     limits = Limits(options.episodes, options.seed, options.max_steps)
     played = recording_of(agent, options.env, limits, greedy=options.greedy)
-    with _ended_in_order(), new_data_set(options.out) as writer:
+    with _end_in_order(), new_data_set(options.out) as writer:
         returns, speed = _write(played.shards, writer, options.json)
         writer.add_facts(
             DatasetFacts(
@@ -140,7 +140,7 @@ def record(argv: list[str]) -> int:
             )
         )
     size = sum(file.stat().st_size for file in options.out.iterdir())
-    told = {
+    summary = {
         "data": str(options.out),
         "environment": played.environment,
         "agent": str(agent),
@@ -151,18 +151,18 @@ def record(argv: list[str]) -> int:
         "steps_per_second": speed,
     }
     if options.json:
-        print(json.dumps(told))
+        print(json.dumps(summary))
         return 0
     print(
         f"{options.out}: {options.episodes:,} games of {agent}, {writer.steps:,} steps, "
-        f"mean return {told['mean_return']:.3f}, {told['bytes_per_step']:.2f} bytes a step"
+        f"mean return {summary['mean_return']:.3f}, {summary['bytes_per_step']:.2f} bytes a step"
         + (f", {speed:,} steps/s" if speed else "")
     )
     return 0
 
 
 @contextlib.contextmanager
-def _ended_in_order() -> Iterator[None]:
+def _end_in_order() -> Iterator[None]:
     """Context in which SIGTERM and SIGHUP end the command as Ctrl+C does: nothing is left."""
 
     def end(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001
@@ -174,8 +174,8 @@ def _ended_in_order() -> Iterator[None]:
     try:
         yield
     finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+        for sig, handler in before.items():
+            signal.signal(sig, handler)
 
 
 def _write(shards: "Iterable[Shard]", writer: "Writer", quiet: bool) -> tuple[float, int | None]:
@@ -208,11 +208,11 @@ def verify(argv: list[str]) -> int:
         example="  hackmatrix data verify scripted-games",
     )
     from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
-    from hackmatrix.research.datasets.folder import known_environment, open_data_set
+    from hackmatrix.research.datasets.folder import environment_of, open_data_set
     from hackmatrix.research.datasets.verify import NOTHING, verify
 
     data = open_data_set(options.data)
-    environment = known_environment(data, options.env)
+    environment = environment_of(data, options.env)
     enable_compilation_cache()
     verdict = NOTHING
     for each in verify(data, environment, oracle=options.oracle):
@@ -244,10 +244,10 @@ def export(argv: list[str]) -> int:
     from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
     from hackmatrix.integrations.minari_export import MinariLimits
     from hackmatrix.integrations.minari_export import export as exported
-    from hackmatrix.research.datasets.folder import known_environment, open_data_set
+    from hackmatrix.research.datasets.folder import environment_of, open_data_set
 
     data = open_data_set(options.data)
-    environment = known_environment(data, options.env)
+    environment = environment_of(data, options.env)
     enable_compilation_cache()
     limits = MinariLimits(options.episodes, options.max_steps)
     made = exported(data, environment, options.name, options.observation, limits)

@@ -27,32 +27,32 @@ def main(argv: list[str]) -> int:
 
 
 def _train(argv: list[str], pipe: int) -> int:
-    asked = train.parsed(argv)
-    options = asked.options
-    from hackmatrix.core.processes.team import LostError, Place, join
+    command = train.parse(argv)
+    options = command.options
+    from hackmatrix.core.processes.team import LostError, TeamConfig, join
 
-    place = Place(
+    place = TeamConfig(
         options.coordinator, options.num_processes, options.process_id, options.heartbeat_timeout
     )
     team = join(place, _Beat(pipe), partial(print, flush=True), _give_up)
     if team is None:
-        if "distributed" in asked.flags:
+        if "distributed" in command.flags:
             raise UserError(
                 "--distributed: JAX finds no TPU pod and no job of Slurm here; give --coordinator "
                 "HOST:PORT, --num-processes and --process-id"
             )
         print("distributed: no other processes are found, this one trains alone", flush=True)
         os.close(pipe)  # it is not watched either
-        return train.run(asked)
+        return train.run(command)
     try:
-        code = _lead(team, asked) if team.leads else _follow(team)
+        code = _lead(team, command) if team.leads else _follow(team)
     except LostError as error:
         _give_up(str(error))
     team.leave()
     return code
 
 
-def _lead(team: "Team", asked: train.Asked) -> int:
+def _lead(team: "Team", asked: train.TrainCommand) -> int:
     code = FAILED
     try:
         code = exit_code(_COMMAND, lambda: train.run(asked, team))

@@ -178,7 +178,7 @@ def _evaluate(
     if options.sequential is None:
         entrants = _entrants(agents, options, limits)
     else:
-        entrants, verdict = _until_decided(agents, options, limits)
+        entrants, verdict = _play_until_decided(agents, options, limits)
     if options.report is not None:
         write_page(options.report, entrants, options.seed)
     if options.games is not None:
@@ -208,7 +208,7 @@ def _entrants(
     return entrants
 
 
-def _until_decided(
+def _play_until_decided(
     agents: Sequence[names.AgentName], options: EvaluateOptions, limits: "Limits"
 ) -> "tuple[list[Entrant], SequentialVerdict]":
     """Two agents, their reports on as many games as it took, and the verdict."""
@@ -226,12 +226,12 @@ def _until_decided(
 def _ranking(folders: Sequence[Path], limits: "Limits", options: EvaluateOptions) -> "Ranking":
     """The agents of a run, ranked."""
     from hackmatrix.agents.networks.policy import load_policy
-    from hackmatrix.agents.roster.batch_players import check_named
+    from hackmatrix.agents.roster.batch_players import check_env_name
     from hackmatrix.research.evaluation.ranking import RankedAgent, Ranking, reports_on
     from hackmatrix.runs.params import seed_of
 
     policies = [load_policy(folder) for folder in folders]
-    check_named(policies[0], options.env)
+    check_env_name(policies[0], options.env)
     reports = reports_on(policies, limits, greedy=options.greedy, given=options.env)
     seeds = map(seed_of, folders)
     each = zip(seeds, policies, reports, strict=True)

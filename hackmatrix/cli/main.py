@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from hackmatrix.core.devices.failed_backend import explained
+from hackmatrix.core.devices.failed_backend import explain
 from hackmatrix.core.errors import UserError, in_words
 from hackmatrix.core.extras import missing
 from hackmatrix.core.jax_defaults import drop_from_environment
@@ -89,7 +89,7 @@ def _exit_code(command: str, work: Callable[[], int]) -> int:
         _complain(command, how)
         return USAGE_ERROR
     except (RuntimeError, AssertionError) as error:
-        if (why := explained(error)) is None:
+        if (why := explain(error)) is None:
             raise
         _complain(command, why)
         return USAGE_ERROR

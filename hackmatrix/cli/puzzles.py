@@ -40,19 +40,21 @@ def main(argv: list[str]) -> int:
     check_writable(options.out, f"-o {options.out}")
     from hackmatrix.agents.roster.judge import judge
     from hackmatrix.game.engine.replay import GameId
-    from hackmatrix.ui.session.puzzles import FORMAT, Puzzle, mined
+    from hackmatrix.ui.session.puzzles import FORMAT, Puzzle, mine
 
-    found = list[Puzzle]()
+    mined_puzzles = list[Puzzle]()
     try:
         for episode in range(options.games):
-            found += mined(judge(), GameId(options.seed, episode))
+            mined_puzzles += mine(judge(), GameId(options.seed, episode))
             if sys.stderr.isatty():
-                print(f"\r{episode + 1} games, {len(found)} puzzles", end="", file=sys.stderr)
-            if options.most is not None and len(found) >= options.most:
+                print(
+                    f"\r{episode + 1} games, {len(mined_puzzles)} puzzles", end="", file=sys.stderr
+                )
+            if options.most is not None and len(mined_puzzles) >= options.most:
                 break
     except KeyboardInterrupt:
         pass
-    puzzles = [puzzle.as_json() for puzzle in found[: options.most]]
+    puzzles = [puzzle.as_json() for puzzle in mined_puzzles[: options.most]]
     lines = ",\n".join(json.dumps(puzzle, separators=(",", ":")) for puzzle in puzzles)
     content = f'{{"format": "{FORMAT}", "puzzles": [\n{lines}\n]}}\n'
     write_atomically(options.out, content.encode())

@@ -99,10 +99,10 @@ def _replays(options: ReplayOptions) -> "dict[str, Replay]":
 
     if not options.file.is_dir():
         return {options.file.stem: load_replay(options.file)}
-    from hackmatrix.ui.session.growth import checkpoints, played
+    from hackmatrix.ui.session.growth import checkpoints, play_game
 
     game, files = GameId.read(options.seed or "e0.0"), checkpoints(options.file)
-    return {f"update {update}": played(path, game) for update, path in files.items()}
+    return {f"update {update}": play_game(path, game) for update, path in files.items()}
 
 
 def _write_svg(replay: "Replay", path: Path, step: int | None) -> None:

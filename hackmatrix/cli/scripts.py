@@ -8,7 +8,7 @@ import os
 import sys
 from typing import NamedTuple
 
-from hackmatrix.cli.arguments import in_places
+from hackmatrix.cli.arguments import move_values_first
 from hackmatrix.cli.main import main
 from hackmatrix.runs.names import PICKLES
 
@@ -51,7 +51,7 @@ def command_line(name: str, argv: list[str]) -> list[str]:
     """
     script = SCRIPTS[name]
     settings = ["--config", script.config] if script.config and _takes_settings(argv) else []
-    return [*script.command.split(), *settings, *in_places(argv, list(script.paths))]
+    return [*script.command.split(), *settings, *move_values_first(argv, list(script.paths))]
 
 
 def _takes_settings(argv: list[str]) -> bool:

@@ -116,12 +116,12 @@ def read_call(argv: list[str]) -> ServeRequest:
     flags: set[str] = set()
     programs: tuple[int, ...] = ()
     unknown: list[str] = []
-    words = iter(argv)
-    for word in words:
+    arguments = iter(argv)
+    for word in arguments:
         name, given, value = word.partition("=")
         name = "--help" if name == "-h" else name
         if name == "--programs":
-            programs = _programs(value if given else next(words, ""))
+            programs = _programs(value if given else next(arguments, ""))
         elif name in FLAGS and not given:
             flags.add(name)
         else:

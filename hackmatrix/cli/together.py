@@ -28,7 +28,7 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.core.files import open_no_link
 from hackmatrix.environments.interface.environment import Environment
 from hackmatrix.learning.reporting.console import Console
-from hackmatrix.learning.run.chunks import Call, Made
+from hackmatrix.learning.run.chunks import Call, CallResult
 from hackmatrix.learning.run.loop import Evaluate, Programs, training
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.research.evaluation.selection import make_evaluate
@@ -50,7 +50,7 @@ class TrainingStop:
 class Running(NamedTuple):
     """A training under way."""
 
-    run: Generator[Call, Made, int]  # returns the exit code
+    run: Generator[Call, CallResult, int]  # returns the exit code
     stop: TrainingStop
     call: Call  # that it waits for
 
@@ -72,13 +72,13 @@ class Together:
 
     def obey(self, order: Order) -> None:
         """Begins or ends a training."""
-        number = order["number"]
+        training_id = order["number"]
         if "argv" in order:
             stop = TrainingStop()
             run = self._trained(order["argv"], Path(order["log"]), stop)
-            self._go_on(number, run, stop, None)
-        elif number in self._open:
-            self._open[number].stop.signal = SIGTERM
+            self._go_on(training_id, run, stop, None)
+        elif training_id in self._open:
+            self._open[training_id].stop.signal = SIGTERM
 
     def end(self) -> None:
         """Ends all trainings."""
@@ -87,20 +87,20 @@ class Together:
 
     def turn(self) -> None:
         """Makes one call of each training."""
-        for number, (run, stop, call) in list(self._open.items()):
+        for training_id, (run, stop, call) in list(self._open.items()):
             try:
-                made = call.made()
+                result = call.made()
             except Exception as error:
-                self._go_on(number, run, stop, error)
+                self._go_on(training_id, run, stop, error)
             else:
-                self._go_on(number, run, stop, made)
+                self._go_on(training_id, run, stop, result)
 
     def _go_on(
         self,
         number: int,
-        run: Generator[Call, Made, int],
+        run: Generator[Call, CallResult, int],
         stop: TrainingStop,
-        result: Made | Exception | None,
+        result: CallResult | Exception | None,
     ) -> None:
         """Lets a training have the result of its call, until it asks for the next one or ends."""
         try:
@@ -115,7 +115,7 @@ class Together:
 
     def _trained(
         self, argv: list[str], path: Path, stop: TrainingStop
-    ) -> Generator[Call, Made, int]:
+    ) -> Generator[Call, CallResult, int]:
         """A training as `hackmatrix train` with these arguments makes it; returns its exit code."""
         with open(path, "a", encoding="utf-8", opener=open_no_link) as log:
             try:
@@ -129,15 +129,15 @@ class Together:
 
     def _with_log(
         self, argv: list[str], log: TextIO, stop: TrainingStop
-    ) -> Generator[Call, Made, int]:
-        asked = train.parsed(argv)
-        config, start, notes = train.prepared(asked, asked.options)
+    ) -> Generator[Call, CallResult, int]:
+        command = train.parse(argv)
+        config, start, notes = train.prepare(command, command.options)
         with Console(log) as console:
             for note in notes:
                 console.say(note)
             outcome = yield from training(
                 config,
-                asked.options,
+                command.options,
                 console,
                 nullcontext(stop),
                 start=start,

@@ -3,7 +3,7 @@
 import sys
 from typing import Any
 
-from hackmatrix.cli.arguments import parse_given
+from hackmatrix.cli.arguments import parse_explicit
 from hackmatrix.cli.tpu_options import TpuOptions
 from hackmatrix.cli.tpu_subcommands import SUBCOMMANDS, Subcommand, run_lines, run_on_hosts
 from hackmatrix.cloud.tpu.description import Description, read_description
@@ -28,14 +28,14 @@ def main(argv: list[str]) -> int:
     if name not in SUBCOMMANDS:
         raise UserError(f"expected a subcommand, got {name!r}: see `hackmatrix tpu --help`")
     at = rest.index("--") if "--" in rest else len(rest)
-    own, words = rest[:at], rest[at + 1 :]
-    if words and name != "ssh":
+    own, command_line = rest[:at], rest[at + 1 :]
+    if command_line and name != "ssh":
         raise UserError("only `hackmatrix tpu ssh FILE -- COMMAND` takes words after --")
     command, called = SUBCOMMANDS[name], f"hackmatrix tpu {name}"
     tpu, options = _read(own, called, command)
     gcloud = Gcloud(lambda line: print(line, flush=True), options.dry_run)
-    if words:
-        return run_on_hosts(called, tpu, options, gcloud, words)
+    if command_line:
+        return run_on_hosts(called, tpu, options, gcloud, command_line)
     if command.work is not None:
         return command.work(tpu, options, gcloud)
     assert command.lines is not None
@@ -44,36 +44,38 @@ def main(argv: list[str]) -> int:
 
 def _read(argv: list[str], called: str, command: Subcommand) -> tuple[Description, Any]:
     """The description and the subcommand's options."""
-    flags, given = parse_given(
+    flags, explicit = parse_explicit(
         [options_of(Description), options_of(command.options)],
         argv,
         command=called,
         purpose=command.purpose,
         example=f"  {called} {_FILE}",
     )
-    tpu = read_description(given["file"], flags)
+    tpu = read_description(explicit["file"], flags)
     try:  # here, rather than on the TPU, minutes and dollars later
         tables = [OPTIONS, options_of(TrainOptions)]
-        parse_given(tables, tpu.train_arguments, command="hackmatrix train", purpose="", example="")
+        parse_explicit(
+            tables, tpu.train_arguments, command="hackmatrix train", purpose="", example=""
+        )
     except UserError as error:
-        raise UserError(f"{given['file']}: train: {error}") from None
-    return tpu, command.options(**given)
+        raise UserError(f"{explicit['file']}: train: {error}") from None
+    return tpu, command.options(**explicit)
 
 
 def _export(argv: list[str]) -> int:
-    kind, *rest = argv or [""]
+    scheduler, *rest = argv or [""]
     usage = f"usage: hackmatrix tpu export {{{','.join(EXPORTS)}}} FILE"
-    if kind in ("-h", "--help"):
+    if scheduler in ("-h", "--help"):
         meanings = "\n".join(f"  {name:<9} {row.meaning}" for name, row in EXPORTS.items())
         print(f"{usage}\n\nPrints the training as a file for another scheduler:\n{meanings}")
         return 0
-    if kind not in EXPORTS:
-        raise UserError(f"expected one of {', '.join(EXPORTS)}, got {kind!r}; {usage}")
-    purpose = f"Prints the training as {EXPORTS[kind].meaning}."
-    tpu, _ = _read(rest, f"hackmatrix tpu export {kind}", Subcommand(purpose, TpuOptions))
-    for warning in warnings(kind, tpu):
+    if scheduler not in EXPORTS:
+        raise UserError(f"expected one of {', '.join(EXPORTS)}, got {scheduler!r}; {usage}")
+    purpose = f"Prints the training as {EXPORTS[scheduler].meaning}."
+    tpu, _ = _read(rest, f"hackmatrix tpu export {scheduler}", Subcommand(purpose, TpuOptions))
+    for warning in warnings(scheduler, tpu):
         print(f"warning: {warning}", file=sys.stderr)  # apart from the file
-    print(export(kind, tpu), end="")
+    print(export(scheduler, tpu), end="")
     return 0
 
 

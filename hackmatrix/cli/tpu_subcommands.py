@@ -25,7 +25,7 @@ from hackmatrix.cloud.tpu.costs import check_end_date, price_in_words
 from hackmatrix.cloud.tpu.decision import decide
 from hackmatrix.cloud.tpu.description import Description
 from hackmatrix.cloud.tpu.gcloud import NO_GCLOUD, Gcloud
-from hackmatrix.cloud.tpu.gcloud_errors import Kind, Trouble, what_to_do
+from hackmatrix.cloud.tpu.gcloud_errors import ErrorType, Trouble, what_to_do
 from hackmatrix.cloud.tpu.history import TpuHistory
 from hackmatrix.cloud.tpu.observed import Hosts, Queue
 from hackmatrix.cloud.tpu.probe import look, look_lines, trouble_of_line
@@ -85,7 +85,7 @@ def _init(tpu: Description, options: TpuOptions, gcloud: Gcloud) -> int:
         account = f"{result.out.strip() or 'NUMBER'}-compute@developer.gserviceaccount.com"
     for argv in commands.prepare(tpu, account):
         trouble = trouble_of_line(argv, gcloud.show(argv))
-        if trouble is not None and trouble.kind is not Kind.EXISTS:
+        if trouble is not None and trouble.kind is not ErrorType.EXISTS:
             return _fail(called, options, trouble)
     return 0
 
@@ -128,7 +128,7 @@ def _images(tpu: Description, options: TpuOptions, gcloud: Gcloud) -> int:
         return failed
     argv = commands.list_wheels(tpu)
     trouble = trouble_of_line(argv, gcloud.show(argv))
-    if trouble is not None and trouble.kind is not Kind.NOT_FOUND:
+    if trouble is not None and trouble.kind is not ErrorType.NOT_FOUND:
         return _fail(called, options, trouble)
     if trouble is not None:
         _say(f"{tpu.bucket}/wheels holds no packages")
@@ -148,7 +148,7 @@ def _attach(tpu: Description, options: TpuOptions, gcloud: Gcloud) -> int:
 def _at_terminal(options: TpuOptions, gcloud: Gcloud, argv: commands.Argv) -> int:
     result = gcloud.show(argv, terminal=True)
     if result == NO_GCLOUD:
-        return _fail("hackmatrix tpu", options, Trouble(Kind.NO_GCLOUD, ""))
+        return _fail("hackmatrix tpu", options, Trouble(ErrorType.NO_GCLOUD, ""))
     return result.code
 
 
@@ -156,30 +156,35 @@ def _train(tpu: Description, options: TpuOptions, gcloud: Gcloud) -> int:
     called = "hackmatrix tpu train"
     if gcloud.dry_run:
         return run_lines(called, options, gcloud, train(tpu, again=False))
-    seen = look(tpu, gcloud, 0, _now())
-    if seen.trouble is not None:
-        return _fail(called, options, seen.trouble)
-    if seen.hosts not in (Hosts.IDLE, Hosts.ENDED, Hosts.VANISHED):
+    observed = look(tpu, gcloud, 0, _now())
+    if observed.trouble is not None:
+        return _fail(called, options, observed.trouble)
+    if observed.hosts not in (Hosts.IDLE, Hosts.ENDED, Hosts.VANISHED):
         hint = "`hackmatrix tpu status FILE` says more"
-        return _fail(called, options, f"the TPU is {seen.node}, its hosts: {seen.hosts}; {hint}")
-    again = seen.hosts is not Hosts.IDLE
+        return _fail(
+            called, options, f"the TPU is {observed.node}, its hosts: {observed.hosts}; {hint}"
+        )
+    again = observed.hosts is not Hosts.IDLE
     return run_lines(called, options, gcloud, train(tpu, again=again))
 
 
 def _status(tpu: Description, options: TpuOptions, gcloud: Gcloud) -> int:
     if gcloud.dry_run:
         return run_lines("hackmatrix tpu status", options, gcloud, look_lines(tpu))
-    seen = look(tpu, gcloud, 0, _now())
-    if seen.trouble is not None:
-        return _fail("hackmatrix tpu status", options, seen.trouble)
+    observed = look(tpu, gcloud, 0, _now())
+    if observed.trouble is not None:
+        return _fail("hackmatrix tpu status", options, observed.trouble)
     driver = _driver(tpu, Path(), options, gcloud)
     for label, value in (
-        ("request", seen.queue),
-        ("TPU", f"{seen.node}, {tpu.slice.type} in {tpu.zone}"),
-        ("hosts", seen.hosts),
-        ("checkpoint", "none" if seen.run.checkpoint is None else seen.run.checkpoint),
-        ("cost", driver.reminder(seen, TpuHistory()) if seen.created else price_in_words(tpu)),
-        ("next", advice_for(str(options.file), decide(seen, TpuHistory()).words)),
+        ("request", observed.queue),
+        ("TPU", f"{observed.node}, {tpu.slice.type} in {tpu.zone}"),
+        ("hosts", observed.hosts),
+        ("checkpoint", "none" if observed.run.checkpoint is None else observed.run.checkpoint),
+        (
+            "cost",
+            driver.reminder(observed, TpuHistory()) if observed.created else price_in_words(tpu),
+        ),
+        ("next", advice_for(str(options.file), decide(observed, TpuHistory()).words)),
     ):
         _say(f"{label:<12}{value}")
     return 0

@@ -8,26 +8,26 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hackmatrix.cli.arguments import parse_given
+from hackmatrix.cli.arguments import parse_explicit
 from hackmatrix.cli.environment_variables import add_variables
 from hackmatrix.cli.main import FAILED, SIGNALLED
 from hackmatrix.cli.train_bucket import (
-    Given,
-    Places,
+    TrainBuckets,
+    Values,
+    buckets_of,
+    choose_name,
     fetch_source,
-    leased,
-    localised,
-    mirrored,
-    named,
-    places_of,
-    resumed_if_there,
+    hold_lease,
+    localise,
+    mirror_run,
+    resume_or_start,
 )
-from hackmatrix.core.configs import CONFIGS, config_file, listed
+from hackmatrix.core.configs import CONFIGS, config_file, describe_configs
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.extras import need
 from hackmatrix.core.options import flag, options_of
-from hackmatrix.core.processes.supervisor import RESTART_ME, watched
-from hackmatrix.core.processes.typed_command import typed_command
+from hackmatrix.core.processes.supervisor import RESTART_ME, supervise
+from hackmatrix.core.processes.typed_command import command_name
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.registry import check_code, environment_id
 from hackmatrix.environments.task_list import TaskList
@@ -83,13 +83,13 @@ _BESIDE = (  # from 1,000 games of each, docs/learning.md
 )
 
 
-class Asked(NamedTuple):
+class TrainCommand(NamedTuple):
     """A parsed command line."""
 
-    flags: Given  # settings of `TrainConfig`
-    in_file: Given  # likewise, of the file of --config
-    given: Given  # fields of `TrainOptions`
-    places: Places
+    flags: Values  # settings of `TrainConfig`
+    in_file: Values  # likewise, of the file of --config
+    given: Values  # fields of `TrainOptions`
+    places: TrainBuckets
     notes: list[str]  # on variables of the environment that stand for flags
 
     @property
@@ -100,23 +100,23 @@ class Asked(NamedTuple):
 
 def main(argv: list[str]) -> int:
     """Runs the command."""
-    asked = parsed(argv)
-    options = asked.options
+    command = parse(argv)
+    options = command.options
     if options.list_configs:
-        print(f"{listed()}\n\nfiles in {CONFIGS}")
+        print(f"{describe_configs()}\n\nfiles in {CONFIGS}")
         return 0
-    if is_distributed(asked) and not options.print_config:
-        return watched("hackmatrix.cli.distributed", argv, options.stall_timeout)
-    return run(asked)
+    if is_distributed(command) and not options.print_config:
+        return supervise("hackmatrix.cli.distributed", argv, options.stall_timeout)
+    return run(command)
 
 
-def parsed(argv: list[str]) -> Asked:
+def parse(argv: list[str]) -> TrainCommand:
     """The command line parsed, with folders here in place of those in buckets.
 
     Raises:
         UserError: an option is wrong; no bucket has been asked.
     """
-    flags, given = parse_given(
+    flags, option_values = parse_explicit(
         [OPTIONS, options_of(TrainOptions)],
         argv,
         command="hackmatrix train",
@@ -125,14 +125,14 @@ def parsed(argv: list[str]) -> Asked:
         example=_EXAMPLE,
         common=_COMMON,
     )
-    in_file = _in_file(given)
-    notes = add_variables(os.environ, flags, given, in_file)
-    places = places_of({**in_file, **flags}, given)
-    flags, given = localised(places, flags, given)
-    return Asked(flags, in_file, given, places, notes)
+    in_file = _in_file(option_values)
+    notes = add_variables(os.environ, flags, option_values, in_file)
+    places = buckets_of({**in_file, **flags}, option_values)
+    flags, option_values = localise(places, flags, option_values)
+    return TrainCommand(flags, in_file, option_values, places, notes)
 
 
-def is_distributed(asked: Asked) -> bool:
+def is_distributed(asked: TrainCommand) -> bool:
     """Whether several processes are to train together.
 
     Raises:
@@ -149,7 +149,7 @@ def is_distributed(asked: Asked) -> bool:
     return distributed
 
 
-def run(asked: Asked, team: "Team | None" = None) -> int:
+def run(asked: TrainCommand, team: "Team | None" = None) -> int:
     """Trains, as the first process of a team if there is one; returns the exit code."""
     try:
         if asked.options.print_config:
@@ -160,31 +160,31 @@ def run(asked: Asked, team: "Team | None" = None) -> int:
         return RESTART_ME
 
 
-def _print_config(asked: Asked) -> int:
+def _print_config(asked: TrainCommand) -> int:
     from hackmatrix.learning.settings.config_file import dump_config
 
-    places, given = resumed_if_there(asked.places, asked.given, _folder_of_runs(asked))
-    given = fetch_source(places._replace(goes_on=False), given)
-    config, _, _ = _settle(asked.flags, asked.in_file, TrainOptions(**given))
+    buckets, option_values = resume_or_start(asked.places, asked.given, _folder_of_runs(asked))
+    option_values = fetch_source(buckets._replace(goes_on=False), option_values)
+    config, _, _ = _settle(asked.flags, asked.in_file, TrainOptions(**option_values))
     print(dump_config(config), end="")
     return 0
 
 
-def _run(asked: Asked, team: "Team | None") -> int:
+def _run(asked: TrainCommand, team: "Team | None") -> int:
     """Trains, and mirrors the run if it goes to a bucket."""
     need("jax", "flax")
     from hackmatrix.learning.reporting.console import Console
 
-    places, given = resumed_if_there(asked.places, asked.given, _folder_of_runs(asked))
-    places, given = named(places, given)
-    with leased(places) as lease:
-        options = TrainOptions(**fetch_source(places, given))
-        config, start, notes = prepared(asked, options)
+    buckets, option_values = resume_or_start(asked.places, asked.given, _folder_of_runs(asked))
+    buckets, option_values = choose_name(buckets, option_values)
+    with hold_lease(buckets) as lease:
+        options = TrainOptions(**fetch_source(buckets, option_values))
+        config, start, notes = prepare(asked, options)
         course = start.course(config.ppo)
         with Console() as console:
             for note in notes:
                 console.say(note)
-            with mirrored(places, lease, console, rewinds=options.rewind) as mirror:
+            with mirror_run(buckets, lease, console, rewinds=options.rewind) as mirror:
                 outcome = _train(config, options, start, console, team)
         for line in summary(outcome, course, config):
             console.say(line)
@@ -194,7 +194,7 @@ def _run(asked: Asked, team: "Team | None") -> int:
     return code or (FAILED if mirror.is_over else RESTART_ME)
 
 
-def prepared(asked: Asked, options: TrainOptions) -> tuple[TrainConfig, "Start", list[str]]:
+def prepare(asked: TrainCommand, options: TrainOptions) -> tuple[TrainConfig, "Start", list[str]]:
     """The configuration, where the run starts, and what to say of them.
 
     Raises:
@@ -212,31 +212,31 @@ def prepared(asked: Asked, options: TrainOptions) -> tuple[TrainConfig, "Start",
     return config, start, [*asked.notes, *notes, plan, *beside]
 
 
-def _folder_of_runs(asked: Asked) -> Path:
-    given: Path = {**asked.in_file, **asked.flags}.get("checkpoint_dir", RunConfig.checkpoint_dir)
-    return given
+def _folder_of_runs(asked: TrainCommand) -> Path:
+    folder: Path = {**asked.in_file, **asked.flags}.get("checkpoint_dir", RunConfig.checkpoint_dir)
+    return folder
 
 
-def _in_file(given: Given) -> Given:
+def _in_file(given: Values) -> Values:
     from hackmatrix.learning.settings.config_file import read_config
 
     return {} if given.get("config") is None else read_config(given["config"])
 
 
 def _settle(
-    flags: Given, in_file: Given, options: TrainOptions
+    flags: Values, in_file: Values, options: TrainOptions
 ) -> tuple[TrainConfig, "Start", list[str]]:
     """The configuration, where the run starts, and notes on automatic choices."""
     from hackmatrix.learning.run.start import find_start
     from hackmatrix.learning.settings.config_file import DEFAULT, default_settings
     from hackmatrix.learning.settings.resolve import resolve
 
-    given = {**in_file, **flags}
-    folder = given.get("checkpoint_dir", RunConfig.checkpoint_dir)
-    start = find_start(options, folder, _fetcher(given) if given.get("wandb", True) else None)
+    settings = {**in_file, **flags}
+    folder = settings.get("checkpoint_dir", RunConfig.checkpoint_dir)
+    start = find_start(options, folder, _fetcher(settings) if settings.get("wandb", True) else None)
     if not start.is_beginning and "init_from" in flags:
         raise UserError("--init-from starts a new run: give it without --resume")
-    if start.run is not None and "checkpoint_dir" not in given:
+    if start.run is not None and "checkpoint_dir" not in settings:
         flags = flags | {"checkpoint_dir": start.run.parent}  # also if it has been moved
     if options.auto_tune and not options.print_config:
         print("looking for devices ...", flush=True)
@@ -255,7 +255,7 @@ def _settle(
     return config, start, by_default + notes
 
 
-def _from_file(error: str, flags: Given, options: TrainOptions) -> str:
+def _from_file(error: str, flags: Values, options: TrainOptions) -> str:
     """Where the flags that an error names stand, if they were not typed but are in the file."""
     if options.config is None:
         return ""
@@ -271,14 +271,14 @@ def _from_file(error: str, flags: Given, options: TrainOptions) -> str:
     return "".join(f"; {f} is {keys[f]} in {options.config}" for f in named)
 
 
-def _check_code(config: TrainConfig, asked: Asked, options: TrainOptions) -> None:
+def _check_code(config: TrainConfig, asked: TrainCommand, options: TrainOptions) -> None:
     """Raises `UserError` if the environment or the network is code that only a file names."""
     in_file = asked.in_file.keys() & {"env", "task_list"}
     file = options.config if in_file else options.resume or options.resume_run
     tasks: TaskList | None = asked.flags.get("task_list")
-    given = asked.flags.get("env") if tasks is None else tasks.environment
+    named_by_user = asked.flags.get("env") if tasks is None else tasks.environment
     flags = shlex.join(config.environment.code_flags)
-    check_code(config.environment.name, given, f"{file}: trains on", flags)
+    check_code(config.environment.name, named_by_user, f"{file}: trains on", flags)
     if "architecture" not in asked.flags:
         file = options.config if "architecture" in asked.in_file else file
         config.network.check_code(f"{file}: its network is")
@@ -343,13 +343,13 @@ def summary(outcome: "RunOutcome", course: Course, config: TrainConfig) -> list[
         "anomaly": "stopped at a number that is not finite",
     }[outcome.end.value]
     lines = [f"{how} after {outcome.updates:,} updates, {outcome.timesteps:,} steps"]
-    places = (
+    paths = (
         ("run", outcome.run),
         ("checkpoint", outcome.checkpoint),
         ("best", outcome.best),
-        ("params", outcome.params and _place_of(outcome.params)),
+        ("params", outcome.params and _params_path(outcome.params)),
     )
-    lines += [f"{name:<12}{path}" for name, path in places if path is not None]
+    lines += [f"{name:<12}{path}" for name, path in paths if path is not None]
     following = []
     if outcome.params is not None:
         env = ["--env", config.environment.name] if config.environment.code_flags else []
@@ -360,11 +360,11 @@ def summary(outcome: "RunOutcome", course: Course, config: TrainConfig) -> list[
         words = ["--resume", str(outcome.run), *config.code_flags]
         following.append(shlex.join(["train", *words]))
     for label, command in zip(("next", ""), following, strict=False):
-        lines.append(f"{label:<12}{typed_command()} {command}")
+        lines.append(f"{label:<12}{command_name()} {command}")
     return lines
 
 
-def _place_of(params: Path) -> Path:
+def _params_path(params: Path) -> Path:
     """The file of params of one agent; for many agents a glob pattern of their folders."""
     return params / "seed_*" if params.is_dir() else params
 

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from hackmatrix.runs.buckets.lease import Lease
     from hackmatrix.runs.buckets.mirror import Mirror
 
-Given = dict[str, Any]
+Values = dict[str, Any]
 
 
-class Places(NamedTuple):
+class TrainBuckets(NamedTuple):
     """The buckets of a command line."""
 
     runs: Address | None = None  # the folder of runs, if it is in a bucket
@@ -35,10 +35,10 @@ class Places(NamedTuple):
     goes_on: bool = False  # whether the target is the run that is resumed
 
     def __bool__(self) -> bool:
-        return self != Places()
+        return self != TrainBuckets()
 
 
-def places_of(settings: Mapping[str, Any], options: Given) -> Places:
+def buckets_of(settings: Mapping[str, Any], options: Values) -> TrainBuckets:
     """The buckets of a command line; asks none of them.
 
     Args:
@@ -60,15 +60,15 @@ def places_of(settings: Mapping[str, Any], options: Given) -> Places:
         runs = source.parent
     resumed = source or home
     if resumed is not None and _goes_on(resumed, runs, settings, options):
-        return Places(runs, source, params, resumed, here or _here(resumed), goes_on=True)
+        return TrainBuckets(runs, source, params, resumed, here or _here(resumed), goes_on=True)
     if (output := options.get("output_dir")) is not None:
         target = _address(output)
     else:
-        target = _named_by(runs, options)
-    return Places(runs, source, params, target, None if target is None else _here(target))
+        target = _address_of_run(runs, options)
+    return TrainBuckets(runs, source, params, target, None if target is None else _here(target))
 
 
-def localised(places: Places, flags: Given, options: Given) -> tuple[Given, Given]:
+def localise(places: TrainBuckets, flags: Values, options: Values) -> tuple[Values, Values]:
     """Flags and options with folders here in place of those in buckets; fetches nothing."""
     if places.runs is not None:
         flags = {**flags, "checkpoint_dir": _here(places.runs)}
@@ -77,7 +77,9 @@ def localised(places: Places, flags: Given, options: Given) -> tuple[Given, Give
     return flags, options
 
 
-def resumed_if_there(places: Places, options: Given, runs: Path) -> tuple[Places, Given]:
+def resume_or_start(
+    places: TrainBuckets, options: Values, runs: Path
+) -> tuple[TrainBuckets, Values]:
     """With `--resume` if the run that is named exists, here or in its bucket.
 
     Args:
@@ -94,7 +96,7 @@ def resumed_if_there(places: Places, options: Given, runs: Path) -> tuple[Places
         return places, options
     name = "-".join(filter(None, (options.get("run_name"), options.get("run_suffix"))))
     folder, target = Path(options.get("output_dir") or runs / name), places.target
-    is_there = target is not None and _opened(target).find(CONFIG) is not None
+    is_there = target is not None and _open_bucket(target).find(CONFIG) is not None
     if not is_there and not (folder / CONFIG).exists():
         return places, options
     named = {"output_dir", "run_name", "run_suffix"}
@@ -104,7 +106,7 @@ def resumed_if_there(places: Places, options: Given, runs: Path) -> tuple[Places
     return places, {**options, "resume_if_there": False, "resume": str(folder)}
 
 
-def named(places: Places, options: Given) -> tuple[Places, Given]:
+def choose_name(places: TrainBuckets, options: Values) -> tuple[TrainBuckets, Values]:
     """Chooses a name for a new run that goes to a bucket, if none was given: free there and here.
 
     Raises:
@@ -115,15 +117,15 @@ def named(places: Places, options: Given) -> tuple[Places, Given]:
     from hackmatrix.runs.names import next_name
 
     here = _here(places.runs)
-    known = [path.name for path in here.iterdir()] if here.is_dir() else []
-    name = next_name([*known, *_opened(places.runs).folders()], date.today())
+    taken_names = [path.name for path in here.iterdir()] if here.is_dir() else []
+    name = next_name([*taken_names, *_open_bucket(places.runs).folders()], date.today())
     options = {**options, "run_name": name}
-    target = _named_by(places.runs, options)
+    target = _address_of_run(places.runs, options)
     assert target is not None
     return places._replace(target=target, folder=_here(target)), options
 
 
-def fetch_source(places: Places, options: Given) -> Given:
+def fetch_source(places: TrainBuckets, options: Values) -> Values:
     """Fetches what is resumed, as far as the folder here has not gone on from it; see `settle`.
 
     Returns:
@@ -133,16 +135,16 @@ def fetch_source(places: Places, options: Given) -> Given:
         UserError: there is no such run or file; or the run has gone on both here and there.
         BucketError: it can't be read.
     """
-    from hackmatrix.runs.buckets.cache import cache_folder, fetched
+    from hackmatrix.runs.buckets.cache import cache_folder, fetch
     from hackmatrix.runs.buckets.fetch import fetch_run, run_objects
     from hackmatrix.runs.buckets.reconcile import settle
 
     if places.params is not None:
-        return {**options, "resume": str(fetched(places.params))}
+        return {**options, "resume": str(fetch(places.params))}
     source, run = places.source, places.folder
     if places.goes_on and places.target is not None and run is not None:
         settle(
-            _opened(places.target),
+            _open_bucket(places.target),
             run,
             _say,
             is_folder_named=source is None,
@@ -150,7 +152,7 @@ def fetch_source(places: Places, options: Given) -> Given:
             update=_update_in(options.get("resume")),
         )
     elif source is not None:
-        run, bucket = source.below(cache_folder()), _opened(source)
+        run, bucket = source.below(cache_folder()), _open_bucket(source)
         fetch_run(bucket, run_objects(bucket), run, _say)
     if source is None:
         return options
@@ -160,7 +162,7 @@ def fetch_source(places: Places, options: Given) -> Given:
 
 
 @contextlib.contextmanager
-def leased(places: Places) -> "Iterator[Lease | None]":
+def hold_lease(places: TrainBuckets) -> "Iterator[Lease | None]":
     """Context in which this process alone may write the run's folder in its bucket, if it has one.
 
     Raises:
@@ -178,7 +180,7 @@ def leased(places: Places) -> "Iterator[Lease | None]":
             f"the run {places.folder} exists: choose another --run-name, or "
             f"--resume {places.folder}"
         )
-    bucket = _opened(places.target)
+    bucket = _open_bucket(places.target)
     if not places.goes_on and bucket.find(CONFIG) is not None:
         raise UserError(
             f"the run {places.target} exists: choose another --run-name, or "
@@ -192,8 +194,8 @@ def leased(places: Places) -> "Iterator[Lease | None]":
 
 
 @contextlib.contextmanager
-def mirrored(
-    places: Places, lease: "Lease | None", console: "Console", *, rewinds: bool
+def mirror_run(
+    places: TrainBuckets, lease: "Lease | None", console: "Console", *, rewinds: bool
 ) -> "Iterator[Mirror | None]":
     """Context in which the run's folder is mirrored to its bucket, if it has one."""
     if places.target is None or places.folder is None or lease is None:
@@ -248,7 +250,7 @@ def _home(resume: Path) -> tuple[Address | None, Path | None]:
 
 
 def _goes_on(
-    resumed: Address, runs: Address | None, settings: Mapping[str, Any], options: Given
+    resumed: Address, runs: Address | None, settings: Mapping[str, Any], options: Values
 ) -> bool:
     """Whether the run that is resumed goes on in its own folder; see `open_run_folder`."""
     if options.get("run_suffix"):
@@ -261,7 +263,7 @@ def _goes_on(
     return not is_elsewhere and (runs or resumed.parent) / name == resumed
 
 
-def _named_by(runs: Address | None, options: Given) -> Address | None:
+def _address_of_run(runs: Address | None, options: Values) -> Address | None:
     """Where a run of a given name goes; None if it has none, or goes to no bucket."""
     name, suffix = options.get("run_name"), options.get("run_suffix")
     if runs is None or name is None:
@@ -269,7 +271,7 @@ def _named_by(runs: Address | None, options: Given) -> Address | None:
     return runs / (f"{name}-{suffix}" if suffix else name)
 
 
-def _opened(address: Address) -> Bucket:
+def _open_bucket(address: Address) -> Bucket:
     """A bucket that has answered; an error of one line comes within seconds.
 
     Raises:

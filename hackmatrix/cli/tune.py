@@ -46,15 +46,17 @@ def main(argv: list[str]) -> int:
     plan.write()
     stop = threading.Event()
     shared = trainings(options.jobs, options.together, plan.folder / TRIALS)
-    with _ended_by_sigterm(), shared as start:
+    with _interrupt_on_sigterm(), shared as start:
         missing = search(options, plan, stop, start, say)
-        found = dict(studies(options, plan))
-        winners = {name: best for name, study in found.items() if (best := best_of(study, plan))}
+        studies_by_name = dict(studies(options, plan))
+        winners = {
+            name: best for name, study in studies_by_name.items() if (best := best_of(study, plan))
+        }
         fresh = {}
         if plan.fresh_seeds and winners:
             at_once = options.jobs * options.together
             fresh = retrain(plan, winners, stop, start, say, at_once=at_once)
-    report = TuningReport(plan, found, winners, fresh)
+    report = TuningReport(plan, studies_by_name, winners, fresh)
     files = report.write()
     if options.json:
         print(json.dumps(report.as_dict()))
@@ -70,7 +72,7 @@ def main(argv: list[str]) -> int:
 
 
 @contextlib.contextmanager
-def _ended_by_sigterm() -> Iterator[None]:
+def _interrupt_on_sigterm() -> Iterator[None]:
     """SIGTERM ends the search as Ctrl+C does: trainings are stopped, trials are made again."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:

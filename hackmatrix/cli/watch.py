@@ -14,7 +14,7 @@ from hackmatrix.agents.roster.names import (
     AgentName,
     resolve,
 )
-from hackmatrix.cli.arguments import in_places, parse
+from hackmatrix.cli.arguments import move_values_first, parse
 from hackmatrix.cli.buckets import local, local_newest
 from hackmatrix.cli.play import PageOptions, show_page
 from hackmatrix.core.errors import UserError
@@ -65,7 +65,7 @@ def main(argv: list[str]) -> int:
     """Serves the page until Ctrl+C."""
     options = parse(
         WatchOptions,
-        in_places(argv, ["--agent"]),
+        move_values_first(argv, ["--agent"]),
         command="hackmatrix watch",
         purpose="Shows an agent at play in your browser; you can step, look back and take over.",
         example="  hackmatrix watch checkpoints/my-run/final_params.npz\n"
@@ -127,6 +127,6 @@ def check_network(agent: AgentName, hidden_dim: int | None, num_layers: int | No
     from hackmatrix.agents.networks.policy import load_policy
 
     policy = load_policy(agent.params)
-    for name, number in wanted.items():
-        if (actual := getattr(policy.config, name)) != number:
+    for name, size in wanted.items():
+        if (actual := getattr(policy.config, name)) != size:
             raise UserError(f"{policy.path}: by its arrays, {flag(name)} is {actual}: leave it out")

@@ -36,7 +36,7 @@ def config_file(given: Path, folder: Path = CONFIGS) -> Path:
     return given
 
 
-def listed(folder: Path = CONFIGS) -> str:
+def describe_configs(folder: Path = CONFIGS) -> str:
     """The names, each with the line with which its file begins."""
     width = max(map(len, _files(folder)))
     first = {name: path.read_text().partition("\n")[0] for name, path in _files(folder).items()}

@@ -57,7 +57,7 @@ def install_command(extra: str) -> str:
     return f"pip install 'hackmatrix[{extra}]'"
 
 
-def installed(*modules: str) -> bool:
+def are_installed(*modules: str) -> bool:
     """Whether all of these modules are installed."""
     return all(find_spec(module) is not None for module in modules)
 
@@ -65,5 +65,5 @@ def installed(*modules: str) -> bool:
 def need(*modules: str) -> None:
     """Raises `UserError` if one of these modules of extras is not installed."""
     for module in modules:
-        if not installed(module):
+        if not are_installed(module):
             raise UserError(missing(module) or f"needs {module}")

@@ -26,7 +26,7 @@ def write_atomically(path: Path, content: bytes, mode: int = 0o666) -> None:
     Raises:
         OSError: it can't be written; an older file is left unchanged.
     """
-    with _staged(path, content, mode) as partial:
+    with _stage(path, content, mode) as partial:
         partial.replace(path)
     sync(path.parent)
 
@@ -75,7 +75,7 @@ def write_pair(data: Path, content: bytes, facts: Path, about: bytes) -> None:
     Raises:
         OSError: one can't be written; older files are left unchanged.
     """
-    with _staged(data, content) as new_data, _staged(facts, about) as new_facts:
+    with _stage(data, content) as new_data, _stage(facts, about) as new_facts:
         facts.unlink(missing_ok=True)
         new_data.replace(data)
         new_facts.replace(facts)
@@ -117,7 +117,7 @@ def sync(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def _staged(path: Path, content: bytes, mode: int = 0o666) -> Iterator[Path]:
+def _stage(path: Path, content: bytes, mode: int = 0o666) -> Iterator[Path]:
     """The content in a complete file beside `path`, which the caller renames."""
     partial = path.with_name(f"{PARTIAL}{path.name}-{os.getpid()}")
     try:

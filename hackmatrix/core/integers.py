@@ -14,9 +14,9 @@ def as_integer(name: str, value: SupportsIndex, largest: int) -> int:
         ValueError: it is out of range.
     """
     try:
-        number = index(value)
+        integer = index(value)
     except TypeError:
         raise TypeError(f"{name} must be an integer, got {value!r}") from None
-    if not 0 <= number <= largest:
+    if not 0 <= integer <= largest:
         raise ValueError(f"{name} must be 0..{largest}, got {value}")
-    return number
+    return integer

@@ -34,7 +34,7 @@ def check_allowed(name: str, what: str, flag: str) -> None:
         raise UserError(f"{what} {name:.200}, code that runs only if you say so by {flag} {name}")
 
 
-def imported(name: str) -> Any:
+def import_callable(name: str) -> Any:
     """The callable that `module:function` names.
 
     Raises:
@@ -45,26 +45,26 @@ def imported(name: str) -> Any:
     if not {"", os.getcwd()} & set(sys.path):  # `python -m` adds it, scripts do not
         sys.path.insert(0, os.getcwd())
     try:
-        found: Any = importlib.import_module(module)
+        target: Any = importlib.import_module(module)
     except ModuleNotFoundError as error:
         if not f"{module}.".startswith(f"{error.name}."):
             raise  # the module exists, but one of its imports does not
         raise UserError(
             f"there is no module {error.name} in the current folder or among installed packages"
         ) from None
-    holder = shown(getattr(found, "__file__", None) or module)
+    holder = relative_to_cwd(getattr(target, "__file__", None) or module)
     for part in function.split("."):
-        if not hasattr(found, part):
-            near = difflib.get_close_matches(part, dir(found), n=1)
+        if not hasattr(target, part):
+            near = difflib.get_close_matches(part, dir(target), n=1)
             hint = f", did you mean {near[0]}?" if near else ""
             raise UserError(f"{holder} has no {part}{hint}")
-        found = getattr(found, part)
-    if not callable(found):
+        target = getattr(target, part)
+    if not callable(target):
         raise UserError(f"{function} is not a function")
-    return found
+    return target
 
 
-def shown(file: str) -> str:
+def relative_to_cwd(file: str) -> str:
     """The path as a user would type it: relative if it is in the current folder."""
     path = Path(file)
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)

@@ -163,13 +163,13 @@ def check(options: object) -> None:
     Raises:
         UserError: a value is outside its range or not among its choices.
     """
-    for each in options_of(type(options)).values():
-        if (value := getattr(options, each.name)) is not None:
+    for spec in options_of(type(options)).values():
+        if (value := getattr(options, spec.name)) is not None:
             try:
-                for one in value if each.repeated else (value,):
-                    each.check(one)
+                for one in value if spec.repeated else (value,):
+                    spec.check(one)
             except ValueError as error:
-                raise UserError(f"{flag(each.name)} {error}") from None
+                raise UserError(f"{flag(spec.name)} {error}") from None
 
 
 def convert(kind: type, value: Any) -> Any:
@@ -185,7 +185,7 @@ def convert(kind: type, value: Any) -> Any:
     if kind is int:
         return _whole_number(value)
     if kind is float:
-        return _number(value)
+        return _parse_number(value)
     if hasattr(kind, "of"):
         return kind.of(value)
     if not isinstance(value, str | Path):
@@ -201,13 +201,13 @@ def _whole_number(value: Any) -> int:
     try:
         return int(str(value))  # underscores are fine, as in 1_000
     except ValueError:
-        number = _number(value)
+        number = _parse_number(value)
     if not number.is_integer():
         raise ValueError(f"must be a whole number, got {value!r:.60}")
     return int(number)  # as in 1e6
 
 
-def _number(value: Any) -> float:
+def _parse_number(value: Any) -> float:
     if isinstance(value, str | int | float) and not isinstance(value, bool):
         try:
             return float(value)  # YAML reads 1e-3 as text

@@ -20,9 +20,9 @@ from hackmatrix.environments.interface.environment import (
 )
 from hackmatrix.environments.interface.metric import Metric, Over
 from hackmatrix.environments.interface.report import PlayedGames
-from hackmatrix.environments.user_code import told_as
+from hackmatrix.environments.user_code import convert_errors
 
-_NUMBERS = (jax.Array, np.ndarray, np.generic, bool, int, float)
+_NUMBER_TYPES = (jax.Array, np.ndarray, np.generic, bool, int, float)
 _MEMBERS = [name for name in vars(Environment) if not name.startswith("_")]
 _GAME = ("observation", "state")
 _STEP = (*_GAME, "reward", "terminated", "truncated", "info")
@@ -43,29 +43,29 @@ def check_environment(env: Any) -> None:
         raise UserError(f"returns the class {env.__name__}, not {env.__name__}()")
     missing = [name for name in _MEMBERS if not hasattr(env, name)]
     if missing:
-        raise UserError(f"returns {_kind(env)}, which has no {', '.join(missing)}")
+        raise UserError(f"returns {_type_name(env)}, which has no {', '.join(missing)}")
     _check_number("num_actions", env.num_actions, most=MAX_ACTIONS)
     _check_number("feature_size", env.feature_size)
 
     key = jax.eval_shape(lambda: jax.random.key(0, impl="threefry2x32"))
     word = _array(jnp.uint32)
-    with told_as("reset"):
-        game = _returned(env.reset, _GAME, key)
-        _check_kept(game)
+    with convert_errors("reset"):
+        game = _results_of(env.reset, _GAME, key)
+        _check_storable(game)
     if hasattr(env, "reset_game"):
-        with told_as("reset_game"):
-            named = _returned(env.reset_game, _GAME, word, word)
+        with convert_errors("reset_game"):
+            named = _results_of(env.reset_game, _GAME, word, word)
             _check_same(game, named, "from reset_game")
-    with told_as("action_mask"):
-        mask = _returned(env.action_mask, ("mask",), game["state"])["mask"]
+    with convert_errors("action_mask"):
+        mask = _results_of(env.action_mask, ("mask",), game["state"])["mask"]
         _check_array("the mask", mask, jnp.bool_, env.num_actions)
-    with told_as("features"):
-        features = _returned(env.features, ("features",), game["observation"])["features"]
+    with convert_errors("features"):
+        features = _results_of(env.features, ("features",), game["observation"])["features"]
         _check_array("the vector", features, jnp.float32, env.feature_size)
     # Python numbers in a state are weakly typed, but arrays from a checkpoint are not: check both.
-    with told_as("step"):
+    with convert_errors("step"):
         for state in _with_and_without_weak_types(game["state"]):
-            step = _returned(env.step, _STEP, key, state, _array(jnp.int32))
+            step = _results_of(env.step, _STEP, key, state, _array(jnp.int32))
             _check_step(step, game)
         if optional_members(env).max_episode_steps is None and _may_truncate(env, key, state):
             raise UserError(
@@ -74,7 +74,7 @@ def check_environment(env: Any) -> None:
             )
     _check_spaces(env, game["observation"])
     _check_report(env, step["info"])
-    with told_as("metrics"):
+    with convert_errors("metrics"):
         measured = _measured_metrics(env)
     if measured:
         record = StepRecord(
@@ -85,8 +85,8 @@ def check_environment(env: Any) -> None:
             ended=_array(jnp.bool_),
             info=step["info"],
         )
-        with told_as("measure"):
-            measures = _returned(env.measure, ("measures",), record)["measures"]
+        with convert_errors("measure"):
+            measures = _results_of(env.measure, ("measures",), record)["measures"]
             _check_measures(measures, measured)
 
 
@@ -97,7 +97,7 @@ def _check_step(step: dict[str, PyTree], game: dict[str, PyTree]) -> None:
     _check_array("truncated", step["truncated"], jnp.bool_)
     info = step["info"]
     if not isinstance(info, dict):
-        raise UserError(f"info must be a dict, is {_kind(info)}")
+        raise UserError(f"info must be a dict, is {_type_name(info)}")
     if "final_observation" not in info:
         raise UserError(
             'info has no "final_observation": the observation before the next game starts; '
@@ -163,12 +163,12 @@ def _measured_metrics(env: Any) -> dict[str, Metric]:
     """The metrics for which `measure` must return a value, by name."""
     metrics = getattr(env, "metrics", ())
     if not isinstance(metrics, tuple | list):
-        raise UserError(f"must be a tuple of Metric, is {_kind(metrics)}")
+        raise UserError(f"must be a tuple of Metric, is {_type_name(metrics)}")
     measured: dict[str, Metric] = {}
     names = set()
-    for place, metric in enumerate(metrics):
+    for index, metric in enumerate(metrics):
         if not isinstance(metric, Metric):
-            raise UserError(f"must be a tuple of Metric, [{place}] is {_kind(metric)}")
+            raise UserError(f"must be a tuple of Metric, [{index}] is {_type_name(metric)}")
         if metric.name in names:
             raise UserError(f"{metric.name} is there twice")
         if metric.name.startswith("train/"):
@@ -202,7 +202,7 @@ def _check_form(metric: Metric) -> None:
 
 def _check_measures(measures: PyTree, metrics: dict[str, Metric]) -> None:
     if not isinstance(measures, dict):
-        raise UserError(f"must return a dict, returns {_kind(measures)}")
+        raise UserError(f"must return a dict, returns {_type_name(measures)}")
     if missing := metrics.keys() - measures.keys():
         raise UserError(f"does not return {', '.join(sorted(missing))}, which metrics names")
     if unknown := measures.keys() - metrics.keys():
@@ -216,27 +216,27 @@ def _check_measures(measures: PyTree, metrics: dict[str, Metric]) -> None:
             raise UserError(f"{name} must be a pair (number, chances), is {_text(value)}")
 
 
-def _returned(
+def _results_of(
     method: Callable[..., Any], names: tuple[str, ...], *arguments: PyTree
 ) -> dict[str, PyTree]:
     """The values that a method returns, by these names, as shapes and dtypes."""
 
-    def named(*arguments: PyTree) -> dict[str, PyTree]:
+    def by_names(*arguments: PyTree) -> dict[str, PyTree]:
         result = method(*arguments)
         values = (result,) if len(names) == 1 else result
         if type(values) not in (tuple, list) or len(values) != len(names):
-            got = f"{len(values)} values" if type(values) is tuple else _kind(values)
+            got = f"{len(values)} values" if type(values) is tuple else _type_name(values)
             raise UserError(f"must return {', '.join(names)}; it returns {got}")
         by_name = dict(zip(names, values, strict=True))
         for path, leaf in _leaves(by_name).items():
-            if not isinstance(leaf, _NUMBERS):
+            if not isinstance(leaf, _NUMBER_TYPES):
                 raise UserError(
-                    f"{path} is {_kind(leaf)}; JAX takes numbers, arrays, and tuples, "
+                    f"{path} is {_type_name(leaf)}; JAX takes numbers, arrays, and tuples, "
                     "dicts, NamedTuples and flax.struct.dataclasses of them"
                 )
         return by_name
 
-    result: dict[str, PyTree] = jax.eval_shape(named, *arguments)
+    result: dict[str, PyTree] = jax.eval_shape(by_names, *arguments)
     return result
 
 
@@ -257,7 +257,7 @@ def _check_array(name: str, value: PyTree, dtype: Any, *shape: int) -> None:
         )
 
 
-def _check_kept(game: dict[str, PyTree]) -> None:
+def _check_storable(game: dict[str, PyTree]) -> None:
     """Checks that observation and state can be stored in a checkpoint."""
     for path, leaf in _leaves(game).items():
         if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
@@ -310,10 +310,10 @@ def _text(value: PyTree) -> str:
     if value is None:
         return "missing"
     if not isinstance(value, jax.ShapeDtypeStruct):
-        return _kind(value)
+        return _type_name(value)
     return f"{value.dtype}[{', '.join(map(str, value.shape))}]"
 
 
-def _kind(value: object) -> str:
+def _type_name(value: object) -> str:
     name = "array" if isinstance(value, jax.Array | jax.ShapeDtypeStruct) else type(value).__name__
     return f"an {name}" if name[0].lower() in "aeiou" else f"a {name}"

@@ -5,9 +5,9 @@ import numpy as np
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.interface.environment import Environment, optional_members
 from hackmatrix.environments.interface.report import Breakdown, Column, PlayedGames
-from hackmatrix.environments.user_code import told_as
+from hackmatrix.environments.user_code import convert_errors
 
-_TAKEN = ("episodes", "mean_return", "mean_length", "truncated")  # keys of every report
+_RESERVED = ("episodes", "mean_return", "mean_length", "truncated")  # keys of every report
 
 
 def report_of(env: Environment, games: PlayedGames) -> list[Column | Breakdown]:
@@ -18,22 +18,22 @@ def report_of(env: Environment, games: PlayedGames) -> list[Column | Breakdown]:
     """
     if (report := optional_members(env).report) is None:
         return []
-    with told_as("report"):
-        told = report(games)
-        if not isinstance(told, list | tuple):
-            raise UserError(f"must return a list of Column and Breakdown, returns {told!r:.60}")
-        keys = list(_TAKEN)
-        for each in told:
-            if not isinstance(each, Column | Breakdown):
-                raise UserError(f"must return Column and Breakdown, returns {each!r:.60}")
-            if each.key in keys:
-                raise UserError(f"the key {each.key} is there twice")
-            keys.append(each.key)
-            if isinstance(each, Column):
-                _check_column(each, len(games.returns))
+    with convert_errors("report"):
+        parts = report(games)
+        if not isinstance(parts, list | tuple):
+            raise UserError(f"must return a list of Column and Breakdown, returns {parts!r:.60}")
+        keys = list(_RESERVED)
+        for part in parts:
+            if not isinstance(part, Column | Breakdown):
+                raise UserError(f"must return Column and Breakdown, returns {part!r:.60}")
+            if part.key in keys:
+                raise UserError(f"the key {part.key} is there twice")
+            keys.append(part.key)
+            if isinstance(part, Column):
+                _check_column(part, len(games.returns))
             else:
-                _check_breakdown(each)
-        return list(told)
+                _check_breakdown(part)
+        return list(parts)
 
 
 def _check_column(column: Column, count: int) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from hackmatrix.core.extras import need
 from hackmatrix.core.jax_defaults import with_jax_defaults
 from hackmatrix.environments.interface.environment import PyTree, Step
-from hackmatrix.environments.interface.spaces import Box, Discrete, StepSpec, traced_spec
+from hackmatrix.environments.interface.spaces import Box, Discrete, StepSpec, trace_spec
 from hackmatrix.environments.seen_games import SeenGames
 
 Array = jax.Array
@@ -63,7 +63,7 @@ class ClassicControl:
         self.num_actions: int = self._env.num_actions
         self.action_space = Discrete(self.num_actions)
         box = self._env.observation_space(params)
-        self.observation_space = Box(_bound(box.low), _bound(box.high), box.shape)
+        self.observation_space = Box(_to_bound(box.low), _to_bound(box.high), box.shape)
         (self.feature_size,) = box.shape
 
     def __repr__(self) -> str:
@@ -72,7 +72,7 @@ class ClassicControl:
     @property
     def spec(self) -> StepSpec:
         """Shapes and dtypes of the values that `step` returns."""
-        return traced_spec(self)
+        return trace_spec(self)
 
     def reset(self, key: Array) -> tuple[Array, PyTree]:
         """Starts a game; returns observation and state."""
@@ -104,5 +104,5 @@ class ClassicControl:
         )
 
 
-def _bound(values: Array) -> tuple[float, ...]:
+def _to_bound(values: Array) -> tuple[float, ...]:
     return tuple(np.asarray(values).tolist())

@@ -34,13 +34,13 @@ def stepping_some(step: Stepping, parts: int) -> Callable[[Array, Array, PyTree,
             arguments,
             tuple(batched),
         )
-        results = _stepped(jax.vmap(step), takes, tuple(games), share=-(-size // parts))
+        results = _step_games(jax.vmap(step), takes, tuple(games), share=-(-size // parts))
         return results, jax.tree.map(lambda _: True, results)
 
     return step_some
 
 
-def _stepped(step: Any, takes: Array, games: tuple[Any, ...], share: int) -> Any:
+def _step_games(step: Any, takes: Array, games: tuple[Any, ...], share: int) -> Any:
     """The results of the games [N] that `takes` names, `share` of them at a time."""
     observation, _, *others = jax.eval_shape(step, *games)
     zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), (observation, others))

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.named_code import imported, is_spelt_right
+from hackmatrix.core.named_code import import_callable, is_spelt_right
 from hackmatrix.core.version import ENVIRONMENT_ID, TOGETHER
 from hackmatrix.game.rules.training_reward import WIN_WORTH
 
@@ -118,13 +118,13 @@ def make(name: str, **options: Any) -> "Environment":
         UserError: no environment has this name, its package is not installed, an option is unknown
             or out of range, or a user-defined environment fails or is no `Environment`.
     """
-    known = environment_id(name)
-    if TOGETHER in known:
-        return _with_tasks([make(task, **options) for task in known.split(TOGETHER)])
-    if ":" in known:
-        return _own_environment(known, options)
-    maker = MAKERS[known]()
-    _check_options(f"environment {known}: ", maker, options)
+    env_id = environment_id(name)
+    if TOGETHER in env_id:
+        return _with_tasks([make(task, **options) for task in env_id.split(TOGETHER)])
+    if ":" in env_id:
+        return _own_environment(env_id, options)
+    maker = MAKERS[env_id]()
+    _check_options(f"environment {env_id}: ", maker, options)
     return maker(**options)
 
 
@@ -151,18 +151,18 @@ def make_environment(
     Raises:
         UserError: see `make`.
     """
-    known = environment_id(name)
-    if TOGETHER in known:
+    env_id = environment_id(name)
+    if TOGETHER in env_id:
         return _with_tasks(
             [
                 make_environment(task, observation, max_episode_steps, reward, win_worth, engine)
-                for task in known.split(TOGETHER)
+                for task in env_id.split(TOGETHER)
             ]
         )
     options: dict[str, Any] = {}
     if max_episode_steps is not None:
         options["max_episode_steps"] = max_episode_steps
-    if known == ENVIRONMENT_ID:
+    if env_id == ENVIRONMENT_ID:
         options["layout"] = observation
         options["reward"] = reward
         options["win_worth"] = win_worth
@@ -192,10 +192,10 @@ def _check_spelling(name: str) -> None:
 def _own_environment(name: str, options: dict[str, Any]) -> "Environment":
     from hackmatrix.environments.check import check_environment
     from hackmatrix.environments.interface.environment import optional_members
-    from hackmatrix.environments.user_code import told_as
+    from hackmatrix.environments.user_code import convert_errors
 
-    with told_as(f"environment {name}"):
-        function = imported(name)
+    with convert_errors(f"environment {name}"):
+        function = import_callable(name)
         _check_options("", function, options)
         env: Environment = function(**options)
         check_environment(env)

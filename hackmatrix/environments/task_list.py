@@ -26,7 +26,7 @@ class TaskList(tuple[str, ...]):
             UserError: it is something else, has fewer than two names or one of them twice, or no
                 environment has such a name.
         """
-        names = _parsed(setting) if isinstance(setting, str) else setting
+        names = _parse(setting) if isinstance(setting, str) else setting
         if not isinstance(names, list | tuple) or not all(isinstance(each, str) for each in names):
             raise UserError(f"{_FORM}, got {setting!r:.60}")
         if len(names) < 2:
@@ -49,7 +49,7 @@ class TaskList(tuple[str, ...]):
         return TOGETHER.join(self)
 
 
-def _parsed(text: str) -> Any:
+def _parse(text: str) -> Any:
     try:
         return parse_yaml(text)
     except ValueError:

@@ -26,7 +26,7 @@ from hackmatrix.environments.interface.environment import (
 )
 from hackmatrix.environments.interface.metric import Over
 from hackmatrix.environments.interface.report import Breakdown, Column, PlayedGames
-from hackmatrix.environments.interface.spaces import Discrete, StepSpec, traced_spec
+from hackmatrix.environments.interface.spaces import Discrete, StepSpec, trace_spec
 from hackmatrix.environments.task_metrics import (
     further_metrics,
     measured_metrics,
@@ -105,7 +105,7 @@ class MultiTask:
     @property
     def spec(self) -> StepSpec:
         """Shapes and dtypes of the values that `step` returns."""
-        return traced_spec(self)
+        return trace_spec(self)
 
     def reset(self, key: Array) -> tuple[TaskObservation, TaskState]:
         """Starts a game of a task drawn at random."""
@@ -180,28 +180,28 @@ class MultiTask:
     def measure(self, step: StepRecord) -> dict[str, Any]:
         """The values of one step by metric: those of the game's task count."""
         values: dict[str, Any] = {}
-        for number, (name, members) in enumerate(zip(self.tasks, self._members, strict=True)):
-            counts = step.info["task"] == number
+        for task, (name, members) in enumerate(zip(self.tasks, self._members, strict=True)):
+            counts = step.info["task"] == task
             ended = counts & step.ended
             own = (step.info["episode_return"], step.info["episode_length"])
             for metric, value in zip(metrics_of_task(name), own, strict=False):
                 values[metric.name] = jnp.where(ended, value, 0), ended
             if members.measure is not None:
-                found = members.measure(self._record(number, step))
+                measured = members.measure(self._record(task, step))
                 for metric in measured_metrics(members.metrics):
                     weight = ended if metric.over is Over.EPISODES else counts
-                    values[name_in(name, metric)] = _chances(found[metric.name], weight)
+                    values[name_in(name, metric)] = _chances(measured[metric.name], weight)
         return values
 
     def report(self, games: PlayedGames) -> list[Column | Breakdown]:
         """Return and length for each task, and what the tasks' own reports say."""
-        found: list[Column | Breakdown] = []
+        parts: list[Column | Breakdown] = []
         for number, (name, env) in enumerate(zip(self.tasks, self.envs, strict=True)):
             chosen = np.asarray(games.info["task"]) == number
             if not chosen.any():
                 continue
             of_task = self._played(number, games, chosen)
-            found += [
+            parts += [
                 Column(f"{name} {what}", f"task/{name}/mean_{what}", values, chosen=chosen)
                 for what, values in (("return", of_task.returns), ("length", of_task.lengths))
             ]
@@ -210,8 +210,8 @@ class MultiTask:
                 if isinstance(told, Column):
                     interval = f"task/{name}/{each.interval_key}"  # type: ignore[union-attr]
                     told = told._replace(ci_key=interval, chosen=_among(chosen, told.chosen))
-                found.append(told)
-        return found
+                parts.append(told)
+        return parts
 
     def _begun(
         self, task: Array, starts: Sequence[tuple[PyTree, PyTree]]

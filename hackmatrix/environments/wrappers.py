@@ -19,7 +19,7 @@ from hackmatrix.environments.interface.environment import (
     Step,
     optional_members,
 )
-from hackmatrix.environments.interface.spaces import Box, Discrete, StepSpec, traced_spec
+from hackmatrix.environments.interface.spaces import Box, Discrete, StepSpec, trace_spec
 
 __all__ = [
     "EnvParams",
@@ -75,7 +75,7 @@ class Wrapper:
     @property
     def spec(self) -> StepSpec:
         """Shapes and dtypes of the values that `step` returns."""
-        return traced_spec(self)
+        return trace_spec(self)
 
     def reset(self, key: Array) -> tuple[PyTree, PyTree]:
         """Starts a game; returns observation and state."""
@@ -200,7 +200,7 @@ class NoAutoReset(Wrapper):
 
     def started(self, observation: PyTree, state: PyTree) -> tuple[PyTree, OneEpisode]:
         """The observation, and the state of a running game."""
-        info = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), traced_spec(self.env).info)
+        info = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), trace_spec(self.env).info)
         return observation, OneEpisode(state, observation, jnp.bool_(False), jnp.bool_(False), info)
 
     def within(self, state: OneEpisode) -> PyTree:

@@ -19,12 +19,12 @@ from minari.storage import get_dataset_path
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.interface.environment import Environment, optional_members
-from hackmatrix.integrations.gymnasium.observation_spaces import arranged, space_of
+from hackmatrix.integrations.gymnasium.observation_spaces import arrange_record, space_of
 from hackmatrix.research.datasets.folder import DataSet
 from hackmatrix.research.datasets.jax_replay import ReplayBatch, Replayer, data_environment
 from hackmatrix.research.datasets.shard import Shard
 
-_PLACES = 64  # games whose observations are in memory
+_GAMES_AT_ONCE = 64  # games whose observations are in memory
 
 Arrange = Callable[[Any], Any]  # an episode's observations [T + 1, ...] as Minari takes them
 
@@ -69,7 +69,7 @@ def export(
     space, arrange = _observations(env, environment, layout)
     with _new_folder(name) as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about authors and permanent links
-        made = minari.create_dataset_from_buffers(
+        dataset = minari.create_dataset_from_buffers(
             name,
             _episodes(data, env, arrange, limits),
             env=_gymnasium_env(environment, layout),
@@ -80,7 +80,7 @@ def export(
             data_format="arrow",
         )
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-    return MinariExport(folder, int(made.total_episodes), int(made.total_steps), size)
+    return MinariExport(folder, int(dataset.total_episodes), int(dataset.total_steps), size)
 
 
 @contextmanager
@@ -109,7 +109,7 @@ def _observations(
     if environment == ENVIRONMENT_ID:
 
         def arrange(records: Any) -> Any:
-            each = [arranged(record.tobytes(), layout) for record in records]
+            each = [arrange_record(record.tobytes(), layout) for record in records]
             return jax.tree.map(lambda *x: np.stack(x), *each)
 
         return space_of(layout), arrange
@@ -132,7 +132,10 @@ def _episodes(
     data: DataSet, env: Environment, arrange: Arrange, limits: MinariLimits
 ) -> Iterator[EpisodeBuffer]:
     replayer = Replayer(
-        env, data.facts.seed, min(_PLACES, data.facts.games), lambda seen, masks: (seen, masks)
+        env,
+        data.facts.seed,
+        min(_GAMES_AT_ONCE, data.facts.games),
+        lambda seen, masks: (seen, masks),
     )
     for shard in data.first(limits.episodes, limits.steps):
         for batch in replayer.playable_batches(shard, data.path):

@@ -212,12 +212,12 @@ def is_whole(path: Path) -> bool:
 def _read_json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads((path / FACTS).read_text(encoding="utf-8"))
-        known = content["format"] == FORMAT
+        is_supported = content["format"] == FORMAT
     except FileNotFoundError:
         raise DamagedError(f"{path} is damaged: the file {FACTS} is missing") from None
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         raise DamagedError(f"{path} is damaged: the file {FACTS} can't be read") from None
-    if not known:
+    if not is_supported:
         raise UserError(
             f"{path} has the format {content['format']!r:.60}; this version reads format {FORMAT}"
         )

@@ -108,26 +108,26 @@ def score_of_best(run: Path) -> float | None:
     return fmean(known) if are_of_one_update and len(known) == len(scores) else None
 
 
-def remove_exported(run: Path, update: int) -> None:
+def remove_export(run: Path, update: int) -> None:
     """Removes the exported params of an update."""
     for folder in _folders(run):
         remove_params(folder, f"params_{update}")
 
 
-def exported_after(run: Path, update: int) -> list[str]:
+def later_exports(run: Path, update: int) -> list[str]:
     """The names of exported params of later updates, such as `params_60` and `final_params`."""
     names = {name: None for folder in _folders(run) for name in _names_after(folder, update)}
     return list(names)
 
 
-def remove_exported_after(run: Path, update: int) -> None:
+def remove_later_exports(run: Path, update: int) -> None:
     """Removes the exported params of later updates, and `final_params`."""
     for folder in _folders(run):
         for name in (*_names_after(folder, update), FINAL):
             remove_params(folder, name)
 
 
-def newest_exported(run: Path) -> Path | None:
+def newest_export(run: Path) -> Path | None:
     """The newest file of exported params; for many agents the run's folder, which holds theirs."""
     return run if agent_folders(run) else newest_params(run)
 

@@ -83,14 +83,14 @@ class Facts:
         evaluation = facts["evaluation"]
         if evaluation is not None and not _is_evaluation(evaluation):
             raise UserError(f"{where}: evaluation must be null or have a number as {SCORE}")
-        found = cls(**{field.name: facts[field.name] for field in dataclasses.fields(cls)})
-        if evaluation is not None and found.num_agents > 1:
+        result = cls(**{field.name: facts[field.name] for field in dataclasses.fields(cls)})
+        if evaluation is not None and result.num_agents > 1:
             agents = evaluation.get(OF_AGENTS)
-            if not isinstance(agents, list) or len(agents) != found.num_agents:
-                raise UserError(f"{where}: evaluation must list {found.num_agents} {OF_AGENTS}")
+            if not isinstance(agents, list) or len(agents) != result.num_agents:
+                raise UserError(f"{where}: evaluation must list {result.num_agents} {OF_AGENTS}")
             if not all(map(_is_evaluation, agents)):
                 raise UserError(f"{where}: each of {OF_AGENTS} must have a number as {SCORE}")
-        return found
+        return result
 
 
 def _check_agents(config: dict[str, Any], where: str) -> None:

@@ -89,7 +89,7 @@ class RunFolder:
         except Timeout:
             raise UserError(f"{path} is being trained by another process") from None
         except OSError as error:
-            raise _refused(error, str(path)) from error
+            raise _creation_error(error, str(path)) from error
 
     def close(self) -> None:
         """Unlocks the folder."""
@@ -140,13 +140,13 @@ class RunFolder:
             UserError: the folder is not empty, or can't be created.
             OSError: the disk is full.
         """
-        made = not path.exists()
+        is_new = not path.exists()
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise _refused(error, f"--output-dir {path}") from error
+            raise _creation_error(error, f"--output-dir {path}") from error
         run = cls._take(path, _refusal_of_output(path))
-        run._made = made
+        run._made = is_new
         return run
 
     @classmethod
@@ -324,7 +324,7 @@ def _new_folder(parent: Path, name: str | None, suffix: str) -> Path:
                     return path  # it may be unused, see `_is_unused`
                 # Another run took the number between the two calls: try the next one.
     except OSError as error:
-        raise _refused(error, f"--checkpoint-dir {parent}") from error
+        raise _creation_error(error, f"--checkpoint-dir {parent}") from error
 
 
 def _is_unused(path: Path) -> bool:
@@ -334,7 +334,7 @@ def _is_unused(path: Path) -> bool:
     )
 
 
-def _refused(error: OSError, what: str) -> UserError | OSError:
+def _creation_error(error: OSError, what: str) -> UserError | OSError:
     """The error for a folder that can't be made: the user's mistake, unless the disk is full."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
         return error

@@ -144,7 +144,7 @@ class MetricsFile:
 
 def _line_of(row: Mapping[str, Any]) -> bytes:
     """The row as a line, without values that are None; NaN becomes null."""
-    return json.dumps(_recorded(row)).encode() + b"\n"
+    return json.dumps(_to_json(row)).encode() + b"\n"
 
 
 def _size_of(path: Path) -> int:
@@ -178,12 +178,12 @@ def _ends_a_line(file: FileIO) -> bool:
     return file.read(1) == b"\n"
 
 
-def _recorded(row: Mapping[str, Any]) -> Row:
+def _to_json(row: Mapping[str, Any]) -> Row:
     """The row with values that JSON can represent."""
     return {name: _finite(value) for name, value in row.items() if value is not None}
 
 
 def _finite(value: Any) -> Any:
     if isinstance(value, list):  # rows of agents, or names of alarms
-        return [_recorded(each) if isinstance(each, Mapping) else each for each in value]
+        return [_to_json(each) if isinstance(each, Mapping) else each for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

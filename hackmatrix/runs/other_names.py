@@ -31,7 +31,7 @@ def run_of_name(path: Path) -> Path:
     runs = [each for each in folder.iterdir() if _has_params(each)] if folder.is_dir() else []
     if not runs:
         raise UserError(f"{path}: there is no such file, and {folder} holds no run with params")
-    return max(runs, key=_written)
+    return max(runs, key=_time_written)
 
 
 def checkpoint_of_name(path: Path) -> Checkpoint | None:
@@ -91,7 +91,7 @@ def _has_params(run: Path) -> bool:
     return is_run and any(newest_params(folder) for folder in (agent_folders(run) or [run]))
 
 
-def _written(run: Path) -> float:
+def _time_written(run: Path) -> float:
     """The time when a run's params were written."""
     newest = [newest_params(folder) for folder in (agent_folders(run) or [run])]
     return max(path.stat().st_mtime for path in newest if path is not None)

@@ -69,11 +69,11 @@ def load_params(path: Path) -> Exported:
     if path.is_dir():
         path = newest_params(path) or path / f"{FINAL}.npz"
     if path.suffix in PICKLES:
-        return exported(path, dict(flat(read_pickled_params(path))), {})
-    return exported(path, _read_arrays(path), _read_facts(path.with_suffix(".json")))
+        return params_from_arrays(path, dict(flat(read_pickled_params(path))), {})
+    return params_from_arrays(path, _read_arrays(path), _read_facts(path.with_suffix(".json")))
 
 
-def exported(path: Path, arrays: Mapping[str, np.ndarray], about: Any) -> Exported:
+def params_from_arrays(path: Path, arrays: Mapping[str, np.ndarray], about: Any) -> Exported:
     """Params from arrays by name, such as `params.Dense_0.kernel`.
 
     Args:
@@ -92,7 +92,7 @@ def exported(path: Path, arrays: Mapping[str, np.ndarray], about: Any) -> Export
             raise UserError(f"{path}: {name} holds {array.dtype}, not floats")
         if not np.isfinite(array).all():
             raise UserError(f"{path}: {name} holds NaN or infinite values")
-    return Exported(path, _nested(path, arrays), _checked_facts(path, about) if about else {})
+    return Exported(path, _nest(path, arrays), _check_facts(path, about) if about else {})
 
 
 def newest_params(run: Path) -> Path | None:
@@ -156,7 +156,7 @@ def _read_arrays(path: Path) -> Arrays:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of old headers
                 arrays = np.load(file, allow_pickle=False)
-                found = {name: arrays[name] for name in arrays.files}
+                contents = {name: arrays[name] for name in arrays.files}
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except UserError:  # it is a ValueError too
@@ -166,10 +166,10 @@ def _read_arrays(path: Path) -> Arrays:
     except Exception as error:  # NumPy, its headers and zip files raise a dozen kinds
         reason = " ".join(str(error).split())[:_LONGEST]
         raise UserError(f"{path}: is no .npz file of params, or a damaged one ({reason})") from None
-    for name, array in found.items():
+    for name, array in contents.items():
         if not isinstance(array, np.ndarray):
             raise UserError(f"{path}: {name!r} is no array")
-    return found
+    return contents
 
 
 def _check_size(path: Path, file: BinaryIO) -> None:
@@ -194,10 +194,10 @@ def _read_facts(path: Path) -> dict[str, Any]:
         return {}
     except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"{path}: is no JSON file, or a damaged one ({error})") from None
-    return _checked_facts(path, facts)
+    return _check_facts(path, facts)
 
 
-def _checked_facts(path: Path, facts: Any) -> dict[str, Any]:
+def _check_facts(path: Path, facts: Any) -> dict[str, Any]:
     if not isinstance(facts, dict) or facts.get("format") != FORMAT:
         raise UserError(f"{path}: is no description of params in format {FORMAT}")
     if not isinstance(facts.get("config", {}), dict):
@@ -214,7 +214,7 @@ def flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, np.nd
             yield prefix + name, np.asarray(value)
 
 
-def _nested(path: Path, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+def _nest(path: Path, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
     tree: dict[str, Any] = {}
     for name, array in arrays.items():
         *parents, leaf = name.split(".")

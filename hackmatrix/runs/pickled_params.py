@@ -23,7 +23,7 @@ _MOST_DIMENSIONS = 32  # of an array; NumPy's limit before 2.0
 _DTYPE = re.compile(r"[<>=|]?[fiub][1248]")
 _NAME = re.compile(r"\w{1,100}", re.ASCII)  # of a layer or an array
 _NUMPY = ("numpy.core", "numpy._core")
-_KNOWN = {
+_ALLOWED = {
     Global("numpy", "ndarray"),
     Global("numpy", "dtype"),
     Global("collections", "OrderedDict"),
@@ -68,7 +68,7 @@ def params_in(data: bytes) -> dict[str, Any]:
 
 
 def _is_allowed(named: Global) -> bool:
-    return named in _KNOWN or named.module.partition(".")[0] in _CONTAINERS
+    return named in _ALLOWED or named.module.partition(".")[0] in _CONTAINERS
 
 
 def _layers(content: Any) -> RefusedCall:
@@ -78,18 +78,18 @@ def _layers(content: Any) -> RefusedCall:
     them under other names.
     """
     level: list[tuple[bool, Any]] = [(False, content)]
-    seen: set[int] = set()
+    visited: set[int] = set()
     for _ in range(_DEEPEST):
         found = [(named, each) for named, each in level if _is_layers(each)]
         if found:
             return max(found, key=lambda pair: pair[0])[1]
         following = []
-        for named, each in level:
-            for key, value in _inside(each):
-                if id(value) not in seen and isinstance(value, list | RefusedCall):
-                    seen.add(id(value))
+        for named, node in level:
+            for key, value in _inside(node):
+                if id(value) not in visited and isinstance(value, list | RefusedCall):
+                    visited.add(id(value))
                     following.append((named or key == "params", value))
-        if len(seen) > _MOST:
+        if len(visited) > _MOST:
             raise UnreadableError(f"holds more than {_MOST:,} lists and dicts")
         level = following
     raise UnreadableError(f"holds no params of a network, {_LAYER} with its kernel and bias")
@@ -155,20 +155,24 @@ class _Arrays:
 
     def _made(self, data: Any, dtype: Any, shape: Any, *, is_fortran: bool) -> np.ndarray:
         """An array from its bytes; floats become float32."""
-        kind, content = _dtype(dtype), _bytes(data)
+        element_type, content = _dtype(dtype), _bytes(data)
         lengths = shape if isinstance(shape, list) else [shape]
         if len(lengths) > _MOST_DIMENSIONS or not all(
             type(n) is int and 0 <= n <= MOST_BYTES for n in lengths
         ):
             raise UnreadableError("holds an array whose shape is no list of lengths")
-        if math.prod(lengths) * kind.itemsize != len(content):
+        if math.prod(lengths) * element_type.itemsize != len(content):
             raise UnreadableError("holds an array whose shape does not fit its bytes")
         self._bytes_left -= len(content)
         if self._bytes_left < 0:
             raise UnreadableError("holds arrays that are larger than the file")
-        array = np.frombuffer(content, kind).reshape(lengths, order="F" if is_fortran else "C")
+        array = np.frombuffer(content, element_type).reshape(
+            lengths, order="F" if is_fortran else "C"
+        )
         with np.errstate(over="ignore"):  # a double beyond float32 becomes infinite
-            return array.astype(np.float32 if kind.kind == "f" else kind.newbyteorder("="))
+            return array.astype(
+                np.float32 if element_type.kind == "f" else element_type.newbyteorder("=")
+            )
 
 
 def _dtype(made: Any) -> "np.dtype[Any]":

@@ -147,7 +147,7 @@ class Saver:
         """
         for checkpoint in checkpoints_of(self._run)[: -self._keep]:
             if checkpoint.update != self._best:
-                exports.remove_exported(self._run, checkpoint.update)
+                exports.remove_export(self._run, checkpoint.update)
                 remove_checkpoint(checkpoint)
 
     def _save(self) -> None:

@@ -13,7 +13,7 @@ from garbage import only_new_garbage
 from made_runs import make_run as make_trained
 
 from hackmatrix.cli.main import main
-from hackmatrix.cli.train_bucket import Places, localised, places_of
+from hackmatrix.cli.train_bucket import TrainBuckets, buckets_of, localise
 from hackmatrix.runs.buckets import lease, mirror
 from hackmatrix.runs.buckets.bucket_file import home_of, write_home
 from hackmatrix.runs.names import next_name
@@ -43,79 +43,79 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeBucket
 @pytest.mark.parametrize(
     ("settings", "options", "expected"),
     [
-        ({}, {}, Places()),
-        ({"checkpoint_dir": Path("runs")}, {"resume": "runs/x"}, Places()),
-        ({"checkpoint_dir": Path(URL)}, {}, Places(RUNS)),
+        ({}, {}, TrainBuckets()),
+        ({"checkpoint_dir": Path("runs")}, {"resume": "runs/x"}, TrainBuckets()),
+        ({"checkpoint_dir": Path(URL)}, {}, TrainBuckets(RUNS)),
         (
             {"checkpoint_dir": Path(URL)},
             {"run_name": "x", "run_suffix": "large"},
-            Places(RUNS, target=RUNS / "x-large", folder=HERE / "x-large"),
+            TrainBuckets(RUNS, target=RUNS / "x-large", folder=HERE / "x-large"),
         ),
         (
             {},
             {"output_dir": Path(URL) / "x"},
-            Places(target=RUNS / "x", folder=HERE / "x"),
+            TrainBuckets(target=RUNS / "x", folder=HERE / "x"),
         ),
         (
             {"checkpoint_dir": Path(URL)},
             {"resume": f"{URL}/x"},
-            Places(RUNS, RUNS / "x", None, RUNS / "x", HERE / "x", goes_on=True),
+            TrainBuckets(RUNS, RUNS / "x", None, RUNS / "x", HERE / "x", goes_on=True),
         ),
         (
             {},
             {"resume": f"{URL}/x/checkpoints/20", "rewind": True},
-            Places(RUNS, RUNS / "x", None, RUNS / "x", HERE / "x", goes_on=True),
+            TrainBuckets(RUNS, RUNS / "x", None, RUNS / "x", HERE / "x", goes_on=True),
         ),
         (
             {"checkpoint_dir": Path(URL)},
             {"resume_run": "x"},
-            Places(RUNS, RUNS / "x", None, RUNS / "x", HERE / "x", goes_on=True),
+            TrainBuckets(RUNS, RUNS / "x", None, RUNS / "x", HERE / "x", goes_on=True),
         ),
         (
             {},
             {"resume": f"{URL}/x", "run_name": "x"},
-            Places(RUNS, RUNS / "x", None, RUNS / "x", HERE / "x", goes_on=True),
+            TrainBuckets(RUNS, RUNS / "x", None, RUNS / "x", HERE / "x", goes_on=True),
         ),
         (
             {},
             {"resume": f"{URL}/x", "run_name": "y"},
-            Places(RUNS, RUNS / "x", None, RUNS / "y", HERE / "y"),
+            TrainBuckets(RUNS, RUNS / "x", None, RUNS / "y", HERE / "y"),
         ),
         (
             {"checkpoint_dir": Path("runs")},
             {"resume": f"{URL}/x", "run_name": "x"},
-            Places(None, RUNS / "x"),
+            TrainBuckets(None, RUNS / "x"),
         ),
         (
             {},
             {"resume": f"{URL}/x/final_params.npz"},
-            Places(None, None, RUNS / "x/final_params.npz"),
+            TrainBuckets(None, None, RUNS / "x/final_params.npz"),
         ),
     ],
 )
 def test_where_runs_are(
-    settings: dict[str, Any], options: dict[str, Any], expected: Places
+    settings: dict[str, Any], options: dict[str, Any], expected: TrainBuckets
 ) -> None:
-    assert places_of(settings, options) == expected
+    assert buckets_of(settings, options) == expected
 
 
 def test_a_folder_here_remembers_its_bucket(tmp_path: Path) -> None:
     run = make_run(tmp_path / "x", 20)
     write_home(run, RUNS / "x")
-    expected = Places(target=RUNS / "x", folder=run, goes_on=True)
+    expected = TrainBuckets(target=RUNS / "x", folder=run, goes_on=True)
     for named in (run, run / "checkpoints", run / "checkpoints" / "20"):
-        assert places_of({}, {"resume": str(named)}) == expected
+        assert buckets_of({}, {"resume": str(named)}) == expected
     for other in ({"run_suffix": "y"}, {"run_name": "y"}, {"output_dir": tmp_path / "y"}):
-        assert places_of({}, {"resume": str(run), **other}) == Places()
-    assert places_of({}, {"resume": str(run / "params_20.npz")}) == Places()
+        assert buckets_of({}, {"resume": str(run), **other}) == TrainBuckets()
+    assert buckets_of({}, {"resume": str(run / "params_20.npz")}) == TrainBuckets()
     copy = run.rename(tmp_path / "copy")
-    assert places_of({}, {"resume": str(copy)}) == Places()
+    assert buckets_of({}, {"resume": str(copy)}) == TrainBuckets()
 
 
 def test_folders_here_stand_for_those_in_buckets() -> None:
     flags, options = {"checkpoint_dir": Path(URL)}, {"output_dir": Path(URL) / "x"}
-    places = places_of(flags, options)
-    assert localised(places, flags, options) == (
+    places = buckets_of(flags, options)
+    assert localise(places, flags, options) == (
         {"checkpoint_dir": HERE},
         {"output_dir": HERE / "x"},
     )

@@ -16,7 +16,7 @@ import yaml
 from hackmatrix import ENVIRONMENT_ID
 from hackmatrix.cli.main import main
 from hackmatrix.cli.train import main as train
-from hackmatrix.core.processes.typed_command import typed_command
+from hackmatrix.core.processes.typed_command import command_name
 from hackmatrix.core.version import __version__
 from hackmatrix.environments.registry import MAKERS
 from hackmatrix.learning.ppo.trainer import Trainer, TrainState
@@ -254,7 +254,7 @@ def test_a_run_tells_what_it_does(grid: Path, capsys: pytest.CaptureFixture[str]
         f"run         {run}",
         f"checkpoint  {run / 'checkpoints' / '4'}",
         f"params      {run / 'final_params.npz'}",
-        f"next        {typed_command()} evaluate {run / 'final_params.npz'}",
+        f"next        {command_name()} evaluate {run / 'final_params.npz'}",
     ]
     assert (run / "final_params.npz").exists()
 
@@ -302,7 +302,7 @@ def test_a_run_that_is_stopped_says_how_to_go_on(
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "settings of --config best; --list-configs names others"
     assert lines[-6] == "stopped after 2 updates, 128 steps"
-    assert lines[-1] == f"            {typed_command()} train --resume checkpoints/x"
+    assert lines[-1] == f"            {command_name()} train --resume checkpoints/x"
     assert train(["--resume", "checkpoints/x"]) == 0
     assert "done after 4 updates, 256 steps" in capsys.readouterr().out
 

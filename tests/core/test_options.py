@@ -10,7 +10,7 @@ from typing import Any, Literal
 import pytest
 from paths import DOCS
 
-from hackmatrix.cli.arguments import parse, parse_given
+from hackmatrix.cli.arguments import parse, parse_explicit
 from hackmatrix.cli.main import main
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import check, option, options_of
@@ -51,7 +51,7 @@ def test_several_dataclasses_share_a_command_line() -> None:
         paper: str = option("A4", "format")
 
     rest: dict[str, Any] = {"command": "draw", "purpose": "", "example": ""}
-    given = parse_given(
+    given = parse_explicit(
         [options_of(Drawing), options_of(Paper)], ["a", "--paper", "A5", "--size", "3"], **rest
     )
     assert given == [{"files": (Path("a"),), "size": 3.0}, {"paper": "A5"}]
@@ -127,7 +127,7 @@ def test_help_shows_the_common_options_alone_where_a_command_names_them(
     shown = {}
     for flag in ("--help", "--help-all"):
         with pytest.raises(SystemExit, match="0"):
-            parse_given(
+            parse_explicit(
                 [options_of(Drawing)],
                 [flag],
                 command="draw",

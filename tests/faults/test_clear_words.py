@@ -19,7 +19,7 @@ from hackmatrix.agents.roster.batch_players import network_player
 from hackmatrix.cli.main import main
 from hackmatrix.cli.train import summary
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.processes.typed_command import typed_command
+from hackmatrix.core.processes.typed_command import command_name
 from hackmatrix.environments.checked_report import report_of
 from hackmatrix.environments.interface.report import Column, PlayedGames
 from hackmatrix.learning.ppo.config import Course
@@ -266,8 +266,8 @@ def test_the_next_line_quotes_paths_and_offers_no_collapsed_run(tmp_path: Path) 
     outcome = run_of(folder)._replace(end=End.SIGNAL, updates=5)
     course = Course(64, 7 * 64)
     lines = summary(outcome, course, TrainConfig())
-    assert lines[-2] == f"next        {typed_command()} evaluate '{folder}/mine/final_params.npz'"
-    assert lines[-1] == f"            {typed_command()} train --resume '{folder}/mine'"
+    assert lines[-2] == f"next        {command_name()} evaluate '{folder}/mine/final_params.npz'"
+    assert lines[-1] == f"            {command_name()} train --resume '{folder}/mine'"
     lines = summary(outcome._replace(collapsed=True), course, TrainConfig())
     assert not any("--resume" in line for line in lines)
 

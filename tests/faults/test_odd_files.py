@@ -21,7 +21,7 @@ from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.manifest import write_manifest
 from hackmatrix.game.conformance.recording_files import read_games
-from hackmatrix.learning.reporting.alarms import HealthOfAgents, recorded
+from hackmatrix.learning.reporting.alarms import HealthOfAgents, parse_row
 from hackmatrix.learning.reporting.metrics import LEARNER_METRICS
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.config_file import dump_config, read_config
@@ -116,7 +116,7 @@ def load_config(file: Path) -> object:
 
 def load_metrics(file: Path) -> object:
     health = HealthOfAgents(LEARNER_METRICS)
-    return [health.check(row["update"], recorded(row)) for row in read_metrics(file.parent)]
+    return [health.check(row["update"], parse_row(row)) for row in read_metrics(file.parent)]
 
 
 FACTS_FILE = "checkpoints/7/facts.json"

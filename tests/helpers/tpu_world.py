@@ -9,7 +9,7 @@ from typing import Any
 import fake_gcloud
 from paths import ROOT
 
-from hackmatrix.cloud.tpu.gcloud import CommandResult, Gcloud, printed
+from hackmatrix.cloud.tpu.gcloud import CommandResult, Gcloud, shell_line
 
 HERE = ROOT / "tests" / "cloud" / "tpu"
 FLAGS = HERE / "gcloud_flags.json"
@@ -64,7 +64,7 @@ class GcloudInProcess(Gcloud):
     def run(self, argv: list[str], *, timeout: float = 1.0, quiet: bool = False) -> CommandResult:
         del timeout
         if not quiet:
-            self.say(printed(argv))
+            self.say(shell_line(argv))
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = fake_gcloud.main(argv[1:], self.folder)

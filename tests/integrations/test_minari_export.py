@@ -15,7 +15,7 @@ from hackmatrix.cli.main import main
 from hackmatrix.environments.interface.spaces import Box
 from hackmatrix.environments.registry import MAKERS
 from hackmatrix.game.engine import Game
-from hackmatrix.integrations.gymnasium.observation_spaces import arranged
+from hackmatrix.integrations.gymnasium.observation_spaces import arrange_record
 from hackmatrix.research.datasets.folder import open_data_set
 from hackmatrix.research.evaluation.seeding import DATA
 
@@ -111,7 +111,7 @@ def test_episodes_of_hackmatrix_are_the_games_of_the_python_engine(
         jax.tree.map(np.testing.assert_array_equal, replayed, first)
         game = Game.new(9, int(episode.id))
         for time, action in enumerate([*episode.actions, None]):
-            expected = arranged(game.observation(), layout)
+            expected = arrange_record(game.observation(), layout)
             shown = jax.tree.map(lambda x: x[time], episode.observations)  # noqa: B023
             jax.tree.map(np.testing.assert_array_equal, shown, expected)
             if action is not None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from paths import CONFIGS, ROOT
 
-from hackmatrix.core.configs import CURRICULA, config_file, listed
+from hackmatrix.core.configs import CURRICULA, config_file, describe_configs
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.curriculum.levels import Curriculum
 from hackmatrix.learning.settings.config import TrainConfig
@@ -115,4 +115,6 @@ def test_an_unknown_name_is_told_with_the_nearest() -> None:
 
 
 def test_the_list_has_a_line_for_each() -> None:
-    assert [line.split()[0] for line in listed().splitlines()] == [path.stem for path in RUNS]
+    assert [line.split()[0] for line in describe_configs().splitlines()] == [
+        path.stem for path in RUNS
+    ]

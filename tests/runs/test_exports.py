@@ -12,11 +12,11 @@ from hackmatrix.runs.exports import (
     export_best,
     export_final,
     export_params,
-    exported_after,
     is_exported,
-    newest_exported,
-    remove_exported,
-    remove_exported_after,
+    later_exports,
+    newest_export,
+    remove_export,
+    remove_later_exports,
 )
 from hackmatrix.runs.facts import Facts
 from hackmatrix.runs.params import load_params
@@ -63,7 +63,7 @@ def test_each_of_many_agents_has_a_folder_and_one_that_is_lost_has_no_file(tmp_p
     about = load_params(tmp_path / "seed_6").about
     assert about["config"] == {"seed": 6, "num_seeds": 1}
     assert about["evaluation"] == {"mean_return": 3.0}
-    assert newest_exported(tmp_path) == tmp_path
+    assert newest_export(tmp_path) == tmp_path
     assert is_exported(tmp_path, 7)
     assert not is_exported(tmp_path, 6)
 
@@ -87,7 +87,7 @@ def test_best_params_go_back_with_the_run(tmp_path: Path) -> None:
     export_best(tmp_path)
     export_final(tmp_path, 4)
     (tmp_path / "checkpoints" / "4").rename(tmp_path / "gone")
-    remove_exported_after(tmp_path, 2)
+    remove_later_exports(tmp_path, 2)
     export_best(tmp_path)
     assert names_of(tmp_path) == [
         "best_params.json",
@@ -108,8 +108,8 @@ def test_best_params_that_nothing_can_replace_go_when_the_run_goes_back(
         made(tmp_path, facts_of(update, score))
     export_best(tmp_path)
     (tmp_path / "checkpoints" / "4").rename(tmp_path / "gone")
-    remove_exported_after(tmp_path, 2)
-    remove_exported(tmp_path, 2)
+    remove_later_exports(tmp_path, 2)
+    remove_export(tmp_path, 2)
     export_best(tmp_path)
     assert names_of(tmp_path) == []
 
@@ -137,11 +137,11 @@ def test_params_of_later_updates_are_found(agents: int, name: str, tmp_path: Pat
     export_best(tmp_path)
     export_final(tmp_path, 4)
     folder = tmp_path if agents == 1 else tmp_path / "seed_5"
-    assert name in exported_after(tmp_path, 2)
-    assert exported_after(tmp_path, 4) == []
+    assert name in later_exports(tmp_path, 2)
+    assert later_exports(tmp_path, 4) == []
     (folder / f"{name}.json").unlink()  # as a kill leaves it
-    assert name in exported_after(tmp_path, 2)
-    assert exported_after(tmp_path, 4) == []
+    assert name in later_exports(tmp_path, 2)
+    assert later_exports(tmp_path, 4) == []
 
 
 @pytest.mark.parametrize("agents", [1, 2])

@@ -14,7 +14,7 @@ import pytest
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.files import PARTIAL
 from hackmatrix.learning.reporting.console import Console
-from hackmatrix.runs.exports import remove_exported_after
+from hackmatrix.runs.exports import remove_later_exports
 from hackmatrix.runs.folder import LostFolderError, RunFolder, lacks_row
 from hackmatrix.runs.names import next_name
 from hackmatrix.runs.params import (
@@ -193,7 +193,7 @@ def test_params_after_an_update_can_be_dropped(tmp_path: Path) -> None:
     for name in ("params_2", "params_4", "params_6", "final_params"):
         save_params(tmp_path / f"{name}.npz", {"params": {"a": [1.0]}}, {})
     assert newest_params(tmp_path) == tmp_path / "final_params.npz"
-    remove_exported_after(tmp_path, 4)
+    remove_later_exports(tmp_path, 4)
     assert newest_params(tmp_path) == tmp_path / "params_4.npz"
     assert sorted(p.name for p in tmp_path.glob("*params*.json")) == [
         "params_2.json",

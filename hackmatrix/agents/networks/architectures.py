@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.named_code import check_allowed, imported, is_spelt_right
+from hackmatrix.core.named_code import check_allowed, import_callable, is_spelt_right
 from hackmatrix.core.options import check, option, options_of
 
 
@@ -103,11 +103,11 @@ class NetworkConfig:
         Raises:
             UserError: only a file named it, it is not there, or its module fails.
         """
-        from hackmatrix.environments.user_code import told_as
+        from hackmatrix.environments.user_code import convert_errors
 
         self.check_code("the network is")
-        with told_as(f"network {self.architecture}"):
-            return imported(self.architecture)
+        with convert_errors(f"network {self.architecture}"):
+            return import_callable(self.architecture)
 
     @property
     def code_flags(self) -> tuple[str, ...]:
@@ -127,20 +127,20 @@ class NetworkConfig:
             UserError: a setting has the wrong type or is out of range, or this version has no such
                 network.
         """
-        found = {name: settings[name] for name in options_of(cls) if name in settings}
-        for each in options_of(cls).values():
-            value = found.get(each.name, each.default)
-            if type(value) is not each.kind:
-                wanted = each.kind.__name__
-                raise UserError(f"{path}: {each.name} must be {wanted}, got {value!r:.60}")
-            if each.name == "architecture" and value not in _Names():
+        values = {name: settings[name] for name in options_of(cls) if name in settings}
+        for spec in options_of(cls).values():
+            value = values.get(spec.name, spec.default)
+            if type(value) is not spec.kind:
+                wanted = spec.kind.__name__
+                raise UserError(f"{path}: {spec.name} must be {wanted}, got {value!r:.60}")
+            if spec.name == "architecture" and value not in _Names():
                 raise UserError(
                     f"{path}: is of the network {value!r:.60}, which this version lacks"
                 )
             try:
-                each.check(value)
+                spec.check(value)
             except ValueError as error:
-                raise UserError(f"{path}: {each.name} {error}") from None
-        config = cls(**found)
+                raise UserError(f"{path}: {spec.name} {error}") from None
+        config = cls(**values)
         config.check_code(f"{path}: its network is")
         return config

@@ -68,13 +68,13 @@ class CellNetwork:
         """Fresh params: nested dicts of float32 arrays."""
         tree: dict[str, Any] = {}
         shapes = shapes_of(self._reading, self._config)
-        for each, (name, shape) in zip(
+        for layer_key, (name, shape) in zip(
             jax.random.split(key, len(shapes)), shapes.items(), strict=True
         ):
             node = tree
             for part in name[:-1]:
                 node = node.setdefault(part, {})
-            node[name[-1]] = _first(each, name, shape)
+            node[name[-1]] = _first(layer_key, name, shape)
         return {"params": tree}
 
     def apply(self, params: PyTree, features: Array) -> tuple[Array, Array]:

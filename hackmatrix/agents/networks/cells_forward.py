@@ -79,26 +79,26 @@ def shapes_of(reading: Reading, config: NetworkConfig) -> Shapes:
     inputs, of_cell = len(reading.game), 0
     if reading.board:
         dense("cells", inputs=sum(count for _, count in reading.board) + 1, outputs=channels)
-        for number in range(config.num_layers):
-            block = f"block_{number}"
+        for block_index in range(config.num_layers):
+            block = f"block_{block_index}"
             shapes[block, "spread"] = (channels, REACH, REACH)
             dense(block, "first", inputs=channels, outputs=channels)
             dense(block, "second", inputs=channels, outputs=channels, bias=False)
         dense("near", inputs=channels, outputs=channels, bias=False)
         dense("mean", inputs=channels, outputs=channels, bias=False)
         inputs, of_cell = inputs + (2 + NUM_DIRECTIONS) * channels, channels
-    for number in range(config.num_layers):
-        dense(f"trunk_{number}", inputs=inputs, outputs=hidden)
+    for block_index in range(config.num_layers):
+        dense(f"trunk_{block_index}", inputs=inputs, outputs=hidden)
         inputs = hidden
-    for kind, count, size in (
+    for layer, count, size in (
         ("directions", NUM_DIRECTIONS, len(reading.directions) + of_cell),
         ("siphon", 1, len(reading.siphon) + of_cell),
         ("programs", len(PROGRAMS), len(reading.programs)),
     ):
-        dense(kind, "own", inputs=size, outputs=channels, bias=False)
-        dense(kind, "trunk", inputs=hidden, outputs=channels, bias=False)
-        shapes[kind, "embedding"] = (channels, count)
-        shapes[kind, "head"] = (channels, count)
+        dense(layer, "own", inputs=size, outputs=channels, bias=False)
+        dense(layer, "trunk", inputs=hidden, outputs=channels, bias=False)
+        shapes[layer, "embedding"] = (channels, count)
+        shapes[layer, "head"] = (channels, count)
     dense("logits", inputs=hidden, outputs=NUM_ACTIONS)
     dense("value", inputs=hidden, outputs=1)
     return shapes
@@ -118,7 +118,7 @@ def forward(
         near = backend.norm(_product(layers["near"]["kernel"], near, backend))
         mean = backend.norm(_product(layers["mean"]["kernel"], board.mean(axis=1), backend))
         whole = xp.concatenate([columns[reading.game], mean, near.reshape(-1, near.shape[-1])])
-    for layer in _numbered(layers, "trunk"):
+    for layer in _layers_of(layers, "trunk"):
         sums = backend.norm(_product(layer["kernel"], whole, backend))
         whole = act(sums + layer["bias"][:, None])
     own = _own(columns, near, reading, xp)
@@ -157,14 +157,14 @@ def _board(
     xp = backend.xp
     shown = xp.concatenate([cells_of(columns, reading, xp), player_cell(columns, xp)[None]])
     board = _dense(layers["cells"], shown, backend)
-    for block in _numbered(layers, "block"):
-        seen = spread(backend.norm(board), block["spread"], xp)
+    for block in _layers_of(layers, "block"):
+        seen = depthwise_convolution(backend.norm(board), block["spread"], xp)
         seen = act(_dense(block["first"], seen, backend))
         board = board + _product(block["second"]["kernel"], seen, backend)
     return board
 
 
-def _numbered(layers: Params, name: str) -> Iterator[Params]:
+def _layers_of(layers: Params, name: str) -> Iterator[Params]:
     number = 0
     while (layer := layers.get(f"{name}_{number}")) is not None:
         yield layer
@@ -178,7 +178,7 @@ def cells_of(columns: Any, reading: Reading, xp: ModuleType) -> Any:
     return xp.swapaxes(xp.concatenate(parts, axis=1), 0, 1)
 
 
-def spread(board: Any, kernel: Any, xp: ModuleType) -> Any:
+def depthwise_convolution(board: Any, kernel: Any, xp: ModuleType) -> Any:
     """The depthwise convolution of a board float32[C, 36, B] with a kernel float32[C, 11, 11]."""
     # A product, because the derivative of picking weights by index is slow.
     matrices = (kernel.reshape(len(kernel), -1) @ WEIGHT_OF).reshape(-1, CELLS, CELLS)
@@ -188,9 +188,9 @@ def spread(board: Any, kernel: Any, xp: ModuleType) -> Any:
 def _own(columns: Any, near: Any, reading: Reading, xp: ModuleType) -> dict[str, Any]:
     """The inputs of each kind of action besides the trunk, float32[J, n, B]."""
     own = {
-        "directions": _numbers(columns, reading.directions),
-        "siphon": _numbers(columns, reading.siphon),
-        "programs": _numbers(columns, reading.programs),
+        "directions": _gather(columns, reading.directions),
+        "siphon": _gather(columns, reading.siphon),
+        "programs": _gather(columns, reading.programs),
     }
     if near is not None:
         own["directions"] = xp.concatenate([own["directions"], near[:, 1:]])
@@ -198,7 +198,7 @@ def _own(columns: Any, near: Any, reading: Reading, xp: ModuleType) -> dict[str,
     return own
 
 
-def _numbers(columns: Any, indices: Indices) -> Any:
+def _gather(columns: Any, indices: Indices) -> Any:
     """float32[J, n, B] of features float32[F, B]."""
     return columns[indices] * (indices != NOWHERE).astype(np.float32)[..., None]
 

@@ -47,7 +47,7 @@ class FeatureNetwork:
         self.features = (
             _features(env, sparse=reads_features)
             if symmetry is None
-            else _mirrored_features(env, symmetry)
+            else _symmetric_features(env, symmetry)
         )
         integers = optional_members(env).feature_integers
         self._encode: Callable[[PyTree], Any] | None = (
@@ -88,7 +88,7 @@ def _platform() -> str:
     return device if isinstance(device, str) else str(device.platform)
 
 
-def _mirrored_features(env: Environment, symmetry: Symmetry) -> Callable[[PyTree], Sums]:
+def _symmetric_features(env: Environment, symmetry: Symmetry) -> Callable[[PyTree], Sums]:
     """A function from B encoded observations to what a symmetric network reads."""
     if (integers := optional_members(env).feature_integers) is not None:
         return lambda parts: symmetry.encoded_features(parts, integers.scales)

@@ -95,7 +95,7 @@ class Memory(nn.Module):
         """
         config = self.config
         size, dtype = config.hidden_dim, jnp.dtype(config.dtype)
-        seen = trunk(
+        hidden = trunk(
             features,
             size,
             config.num_layers,
@@ -103,23 +103,23 @@ class Memory(nn.Module):
             activation=config.activation,
             layer_norm=config.layer_norm,
         )
-        gates = Dense(GATES * size, 1.0, dtype)(seen).reshape(*starts.shape, -1)
+        gates = Dense(GATES * size, 1.0, dtype)(hidden).reshape(*starts.shape, -1)
         kernel = self.param("memory", _orthogonal_gates, (size, GATES * size))
 
         def step(carry: Array, now: tuple[Array, Array]) -> tuple[Array, Array]:
             gates, starting = now
             carry = jnp.where(starting[:, None], 0.0, carry)
-            carry = _remembered(gates, carry, kernel, dtype)
+            carry = _next_carry(gates, carry, kernel, dtype)
             return carry, carry
 
         carry, known = jax.lax.scan(step, carry, (gates, starts))
-        both = jnp.concatenate([seen, known.reshape(seen.shape)], axis=-1)
+        both = jnp.concatenate([hidden, known.reshape(hidden.shape)], axis=-1)
         logits = Dense(self.num_actions, 0.01, dtype)(both)
         value = Dense(1, 1.0, dtype)(both)
         return logits, value[..., 0], carry
 
 
-def _remembered(gates: Array, carry: Array, kernel: Array, dtype: DTypeLike) -> Array:
+def _next_carry(gates: Array, carry: Array, kernel: Array, dtype: DTypeLike) -> Array:
     """The next carry, float32[B, H], of the gates' inputs float32[B, 3 H]."""
     r, z, n = jnp.split(gates, GATES, axis=-1)
     of_r, of_z, of_n = jnp.split(product(carry, kernel, dtype), GATES, axis=-1)

@@ -11,7 +11,7 @@ from hackmatrix.agents.networks.architectures import ARCHITECTURES, NetworkConfi
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.jax_defaults import with_jax_defaults
 from hackmatrix.environments.interface.environment import Environment, PyTree
-from hackmatrix.environments.user_code import told_as
+from hackmatrix.environments.user_code import convert_errors
 
 Array = jax.Array
 
@@ -89,7 +89,7 @@ def make_network(env: Environment, config: NetworkConfig) -> Network:
 
 def _own_network(env: Environment, config: NetworkConfig) -> Network:
     make = config.own_code()
-    with told_as(f"network {config.architecture}"):
+    with convert_errors(f"network {config.architecture}"):
         network: Network = make(env, config)
         check_network(env, network)
         if network.recurrent != config.recurrent:
@@ -116,7 +116,7 @@ def check_network(env: Environment, network: Any) -> None:
     observations, _ = jax.eval_shape(jax.vmap(env.reset), keys)
     params = jax.eval_shape(network.init, jax.random.key(0))
     carry = jax.eval_shape(lambda: network.initial_carry(games))
-    read = jax.eval_shape(lambda x: encoded(network, x), observations)
+    read = jax.eval_shape(lambda x: encode_observations(network, x), observations)
     answer = jax.eval_shape(network, params, read, carry)
     if not isinstance(answer, tuple) or len(answer) != 3:
         raise UserError("network: must return logits, values and the carry")
@@ -143,7 +143,7 @@ def _text(tree: PyTree) -> str:
     return str(shown).replace("'", "")
 
 
-def encoded(network: Network, observations: PyTree) -> PyTree:
+def encode_observations(network: Network, observations: PyTree) -> PyTree:
     """The observations of B games as the network reads them."""
     encode = getattr(network, "encode", None)
     return observations if encode is None else encode(observations)
@@ -159,7 +159,7 @@ def _same(params: PyTree) -> PyTree:
     return params
 
 
-def restarted(network: Network, carry: PyTree, starts: Array) -> PyTree:
+def reset_carry(network: Network, carry: PyTree, starts: Array) -> PyTree:
     """The carry of B games, reset to the initial one where an episode starts (bool[B])."""
     if not network.recurrent:
         return carry
@@ -188,7 +188,7 @@ def unroll(
 
     def step(carry: PyTree, now: tuple[PyTree, Array]) -> tuple[PyTree, tuple[Array, Array]]:
         observation, starting = now
-        carry = restarted(network, carry, starting)
+        carry = reset_carry(network, carry, starting)
         logits, values, carry = network(params, observation, carry)
         return carry, (logits, values)
 
@@ -211,7 +211,7 @@ class ChanceNetwork:
 
     def encode(self, observations: PyTree) -> PyTree:
         """The observations as the network reads them."""
-        return encoded(self._network, observations)
+        return encode_observations(self._network, observations)
 
     def __call__(
         self, params: PyTree, observations: PyTree, carry: PyTree = ()

@@ -71,12 +71,12 @@ def _gru(
     del layout
     layers, size = params["params"], config.hidden_dim
     carry = np.zeros(size, np.float32) if memory is None else memory
-    seen = _trunk(config, layers, features)
-    r, z, n = _dense(layers[f"Dense_{config.num_layers}"], seen).reshape(3, size)
+    hidden = _trunk(config, layers, features)
+    r, z, n = _dense(layers[f"Dense_{config.num_layers}"], hidden).reshape(3, size)
     of_r, of_z, of_n = (carry @ layers["memory"]).reshape(3, size)
     update = _sigmoid(z + of_z)
     carry = (1 - update) * np.tanh(n + _sigmoid(r + of_r) * of_n) + update * carry
-    both = np.concatenate([seen, carry])
+    both = np.concatenate([hidden, carry])
     logits, value = (_dense(layers[f"Dense_{config.num_layers + i}"], both) for i in (1, 2))
     return logits, float(value[0]), carry
 
@@ -136,9 +136,9 @@ def _shapes(config: NetworkConfig, layout: str) -> Iterator[tuple[str, list[int]
         yield "params.memory", [hidden, 3 * hidden]
         sizes.append((hidden, 3 * hidden))
     read = 2 * hidden if is_gru else hidden
-    for number, (inputs, outputs) in enumerate([*sizes, (read, NUM_ACTIONS), (read, 1)]):
-        yield f"params.Dense_{number}.kernel", [inputs, outputs]
-        yield f"params.Dense_{number}.bias", [outputs]
-    for number in range(trunks * config.num_layers * config.layer_norm):
+    for layer, (inputs, outputs) in enumerate([*sizes, (read, NUM_ACTIONS), (read, 1)]):
+        yield f"params.Dense_{layer}.kernel", [inputs, outputs]
+        yield f"params.Dense_{layer}.bias", [outputs]
+    for layer in range(trunks * config.num_layers * config.layer_norm):
         for name in ("scale", "bias"):
-            yield f"params.LayerNorm_{number}.{name}", [hidden]
+            yield f"params.LayerNorm_{layer}.{name}", [hidden]

@@ -37,22 +37,22 @@ class Orbits:
         Args:
             ways: int[R, n], permutations that are their own inverses and commute.
         """
-        moved = _moved(ways)
+        moved = _group_elements(ways)
         self._group = len(moved)
         first = np.flatnonzero(moved.min(axis=0) == moved[0])  # one place of each orbit
         leave = moved[:, first] == first
         self._slices, order, sizes = [], [], []
         for kind in np.unique(leave.T, axis=0):
-            places = first[(kind == leave.T).all(axis=1)]
+            representatives = first[(kind == leave.T).all(axis=1)]
             stabilizer = np.flatnonzero(kind)
             elements = np.unique((np.arange(self._group)[:, None] ^ stabilizer).min(axis=1))
             characters = (
                 s for s in range(self._group) if all(_sign(s, g) > 0 for g in map(int, stabilizer))
             )
             self._slices.append(
-                _Slices(tuple(map(int, elements)), len(places), frozenset(characters))
+                _Slices(tuple(map(int, elements)), len(representatives), frozenset(characters))
             )
-            order.append(moved[elements][:, places].reshape(-1))
+            order.append(moved[elements][:, representatives].reshape(-1))
             sizes.append(np.full(order[-1].shape, len(elements), np.float32))
         self.order = np.concatenate(order)
         self.sizes = np.concatenate(sizes)
@@ -60,7 +60,7 @@ class Orbits:
 
     def ordered(self, array: Array, axis: int = -1) -> Array:
         """The places along an axis in the order of `order`."""
-        return array if self._is_ordered else _permuted(array, self.order, axis)
+        return array if self._is_ordered else _permute(array, self.order, axis)
 
     def components(self, array: Array, axis: int = -1) -> tuple[Array, ...]:
         """For each character s the signed sums over the orbits.
@@ -92,18 +92,18 @@ class Orbits:
             yield slices, [next(arrays) for _ in slices.elements]
 
 
-def _permuted(array: Array, order: np.ndarray, axis: int) -> Array:
+def _permute(array: Array, order: np.ndarray, axis: int) -> Array:
     """`jnp.take` whose derivative takes too, where JAX's own adds up, which is slow on CPU."""
 
     @jax.custom_vjp
-    def permuted(array: Array) -> Array:
+    def permute(array: Array) -> Array:
         return jnp.take(array, order, axis=axis)
 
     def backward(_: None, gradient: Array) -> tuple[Array]:
         return (jnp.take(gradient, np.argsort(order), axis=axis),)
 
-    permuted.defvjp(lambda array: (permuted(array), None), backward)
-    return permuted(array)
+    permute.defvjp(lambda array: (permute(array), None), backward)
+    return permute(array)
 
 
 def signed_sum(arrays: Sequence[Array], elements: Sequence[int], character: int) -> Array:
@@ -118,7 +118,7 @@ def _sign(character: int, element: int) -> int:
     return 1 - 2 * ((character & element).bit_count() % 2)
 
 
-def _moved(ways: np.ndarray) -> np.ndarray:
+def _group_elements(ways: np.ndarray) -> np.ndarray:
     """int[2^R, n]: where each element of the group takes each place from."""
     moved = np.arange(ways.shape[1])[None]
     for way in ways:

@@ -161,7 +161,7 @@ def policy_of(exported: Exported) -> Policy:
         config = replace(config, symmetric=False)  # only learning knows of weights that are shared
         observation = str(settings.get("observation", observation))
     else:
-        config, num_features = _recognised(exported.path, exported.params)
+        config, num_features = _infer_config(exported.path, exported.params)
         if environment == ENVIRONMENT_ID:
             observation = _layout(exported.path, num_features)
     if environment == ENVIRONMENT_ID and observation not in FEATURE_SIZE:
@@ -172,7 +172,7 @@ def policy_of(exported: Exported) -> Policy:
     return Policy(exported.path, exported.params, config, environment, observation, about)
 
 
-def _recognised(path: Path, params: dict[str, Any]) -> tuple[NetworkConfig, int]:
+def _infer_config(path: Path, params: dict[str, Any]) -> tuple[NetworkConfig, int]:
     """Infers the settings of an `mlp` and its number of features from its arrays."""
     kernels = _kernels(path, params)
     *trunk, logits, value = [kernel.shape for kernel in kernels]

@@ -22,7 +22,7 @@ def _rounded_product(features: Array, kernel: Array, dtype: jnp.dtype) -> Array:
     """
 
     @jax.custom_vjp
-    def rounded(features: Array, kernel: Array) -> Array:
+    def multiply(features: Array, kernel: Array) -> Array:
         return _dot(features.astype(dtype), kernel.astype(dtype))
 
     def forward(features: Array, kernel: Array) -> tuple[Array, tuple[Array, Array]]:
@@ -35,8 +35,8 @@ def _rounded_product(features: Array, kernel: Array, dtype: jnp.dtype) -> Array:
         flat = gradient.reshape(-1, gradient.shape[-1])
         return _dot(gradient, kernel.T), _dot(features.reshape(-1, features.shape[-1]).T, flat)
 
-    rounded.defvjp(forward, backward)
-    return rounded(features, kernel)
+    multiply.defvjp(forward, backward)
+    return multiply(features, kernel)
 
 
 def _dot(one: Array, other: Array) -> Array:

@@ -126,9 +126,9 @@ class Symmetry:
                 axis = self._axis_of_units(path)
                 axes = list(layers[path[-2].key][-array.ndim :])
                 if axis is None:
-                    return (array + _mirrored(array, axes)) / 2
+                    return (array + _mirror(array, axes)) / 2
                 axes[axis] = None  # the twins follow
-                return jnp.concatenate([array, _mirrored(array, axes)], axis=axis)
+                return jnp.concatenate([array, _mirror(array, axes)], axis=axis)
 
             weights = jax.tree_util.tree_map_with_path(doubled, weights)
         return weights
@@ -218,7 +218,7 @@ def _heads(num_layers: int) -> tuple[str, str]:
     return f"Dense_{num_layers}", f"Dense_{num_layers + 1}"
 
 
-def _mirrored(array: Array, axes: Sequence[np.ndarray | None]) -> Array:
+def _mirror(array: Array, axes: Sequence[np.ndarray | None]) -> Array:
     for axis, indices in enumerate(axes):
         if indices is not None:
             array = jnp.take(array, indices, axis=axis)

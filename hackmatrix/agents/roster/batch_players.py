@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from hackmatrix.agents.networks import distribution
-from hackmatrix.agents.networks.network import Network, encoded
+from hackmatrix.agents.networks.network import Network, encode_observations
 from hackmatrix.agents.networks.policy import Policy, load_policy
 from hackmatrix.agents.roster.names import AgentName
 from hackmatrix.agents.search.model import Searcher
@@ -44,7 +44,7 @@ def network_player(name: str, network: Network, params: PyTree, *, greedy: bool)
     def choose(
         params: PyTree, carry: PyTree, observations: PyTree, masks: Array, keys: Array
     ) -> tuple[Array, PyTree]:
-        logits, _, carry = network(params, encoded(network, observations), carry)
+        logits, _, carry = network(params, encode_observations(network, observations), carry)
         log_probs = distribution.log_probabilities(logits, masks)
         if greedy:
             return distribution.most_probable(log_probs, masks), carry
@@ -152,19 +152,19 @@ def seat_of(
     Raises:
         UserError: its params don't fit the environment or a search.
     """
-    check_named(policy, env)
+    check_env_name(policy, env)
     if simulations is None:
-        made, network = policy.make(env)
+        environment, network = policy.make(env)
         player = network_player(name, network, policy.params, greedy=greedy or policy.greedy)
-        return Seated(policy.environment, made, player)
+        return Seated(policy.environment, environment, player)
     if greedy:
         raise UserError(f"{name}: a search goes without --greedy")
     searcher = Searcher.of(policy, simulations)
-    made = make_environment(policy.environment, policy.observation)
-    return Seated(policy.environment, made, search_player(name, searcher, policy.params))
+    environment = make_environment(policy.environment, policy.observation)
+    return Seated(policy.environment, environment, search_player(name, searcher, policy.params))
 
 
-def check_named(policy: Policy, env: str) -> None:
+def check_env_name(policy: Policy, env: str) -> None:
     """Raises `UserError` if the user names an environment of their own, and params play another."""
     if own_code(env) and environment_id(env) != policy.environment:
         raise UserError(f"{policy.path}: plays {policy.environment!r:.80}, not {env}")

@@ -42,10 +42,10 @@ def exit_action(record: bytes, mask: Sequence[bool]) -> int:
 def _exit(state: "State", forbidden: Collection[int]) -> int:
     from hackmatrix.game.engine.observation import observe
 
-    return exit_action(observe(state), _allowed(state, forbidden))
+    return exit_action(observe(state), _allowed_mask(state, forbidden))
 
 
-def _allowed(state: "State", forbidden: Collection[int]) -> list[bool]:
+def _allowed_mask(state: "State", forbidden: Collection[int]) -> list[bool]:
     """The valid actions without those that are forbidden, unless none would be left."""
     from hackmatrix.game.engine.actions import valid_actions
 
@@ -61,7 +61,7 @@ def _scripted_action(record: bytes, mask: Sequence[bool]) -> int:
     return choose(record)
 
 
-def _scripted(state: "State", forbidden: Collection[int]) -> int:
+def _best_scripted(state: "State", forbidden: Collection[int]) -> int:
     from hackmatrix.agents.scripted.scripted import best_action
     from hackmatrix.game.foresight.seen import Seen
 
@@ -79,7 +79,7 @@ def _random_action(state: "State", forbidden: Collection[int]) -> int:
     from hackmatrix.game.engine.replay import GameId
 
     game = GameId(state.dice.stream, state.dice.episode)
-    said = opinion(Agent("random", _random), b"", _allowed(state, forbidden))
+    said = opinion(Agent("random", _random), b"", _allowed_mask(state, forbidden))
     return said.sample(game, state.dice.clock)
 
 
@@ -92,7 +92,7 @@ def _certain(
 
 
 BUILT_IN = {
-    "scripted": BuiltIn(partial(_certain, _scripted_action), _scripted),
+    "scripted": BuiltIn(partial(_certain, _scripted_action), _best_scripted),
     "exit": BuiltIn(partial(_certain, exit_action), _exit),
     "random": BuiltIn(_random, _random_action),
 }

@@ -49,7 +49,7 @@ class Judge:
         return odds_of(value, number_of(record, "stage"), self.fit)
 
 
-def fitted() -> Fit:
+def read_fit() -> Fit:
     """The fit of the packaged agent."""
     fit: Fit = json.loads(shipped.WIN_CHANCE.read_text())
     return fit
@@ -60,7 +60,7 @@ def judge() -> Judge:
     """The judge, loaded once; it needs NumPy."""
     from hackmatrix.agents.roster.position_policies import load
 
-    return Judge(Agent("shipped", load(shipped.PARAMS)), fitted())
+    return Judge(Agent("shipped", load(shipped.PARAMS)), read_fit())
 
 
 def odds_of(value: float, stage: int, fit: Fit) -> Odds:

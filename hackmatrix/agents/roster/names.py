@@ -100,12 +100,12 @@ def _file_of(name: str, fetched: Callable[[str], str]) -> Path:
 
 def _split(text: str) -> tuple[str, int | None]:
     """A name without @N, and N."""
-    name, sign, number = text.rpartition("@")
+    name, sign, count = text.rpartition("@")
     if not sign or os.path.exists(text):
         return text, None
-    if number.isdecimal() and 1 <= int(number[:9]) <= MAX_SIMULATIONS:
-        return name, int(number)
-    if number.lstrip("+-").isdecimal() or name in NAMES or os.path.exists(name):
+    if count.isdecimal() and 1 <= int(count[:9]) <= MAX_SIMULATIONS:
+        return name, int(count)
+    if count.lstrip("+-").isdecimal() or name in NAMES or os.path.exists(name):
         raise UserError(f"{text}: after @ stand the simulations, 1 to {MAX_SIMULATIONS}")
     return text, None
 

@@ -22,12 +22,12 @@ def make_policy(settings: dict[str, Any], weights: bytes) -> PolicyFunction:
             its biases.
     """
     numbers = array("f", weights)
-    layers, place = list[Layer](), 0
+    layers, start = list[Layer](), 0
     for inputs, outputs in settings["sizes"]:
-        bias = numbers[place + inputs * outputs :][:outputs]
-        rows = [numbers[place + inputs * i :][:inputs].tolist() for i in range(outputs)]
+        bias = numbers[start + inputs * outputs :][:outputs]
+        rows = [numbers[start + inputs * i :][:inputs].tolist() for i in range(outputs)]
         layers.append(list(zip(rows, bias, strict=True)))
-        place += (inputs + 1) * outputs
+        start += (inputs + 1) * outputs
     squash = math.tanh if settings["activation"] == "tanh" else _relu
     return partial(_forward, layers, settings["layout"], squash)
 

@@ -24,13 +24,13 @@ Step = Callable[[bytes, Any], tuple[Sequence[float], float, Any]]
 
 def from_file(path: Path, name: str) -> Make:
     """A function that loads the agent of a file of params, once; its errors are `UserError`."""
-    lock, made = Lock(), list[Agent]()
+    lock, agents = Lock(), list[Agent]()
 
     def make() -> Agent:
         with lock:  # two tabs may ask at once
-            if not made:
-                made.append(Agent(name, load(path)))
-            return made[0]
+            if not agents:
+                agents.append(Agent(name, load(path)))
+            return agents[0]
 
     return make
 
@@ -77,22 +77,24 @@ def _with_jax(policy: "Policy") -> Step:
     need("jax", "flax")
 
     @cache
-    def made() -> tuple[Callable[[Any, Any], Any], Any]:
+    def make() -> tuple[Callable[[Any, Any], Any], Any]:
         """From records uint8[N, RECORD_SIZE] and a carry to logits, values, carry; the first."""
         import jax
 
-        from hackmatrix.agents.networks.network import encoded
+        from hackmatrix.agents.networks.network import encode_observations
         from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
 
         enable_compilation_cache()
         _, network = policy.make()
-        forward = jax.jit(lambda seen, carry: network(policy.params, encoded(network, seen), carry))
+        forward = jax.jit(
+            lambda seen, carry: network(policy.params, encode_observations(network, seen), carry)
+        )
         return forward, network.initial_carry(1)
 
     def step(record: bytes, memory: Any) -> tuple[Sequence[float], float, Any]:
         import numpy as np
 
-        forward, first = made()
+        forward, first = make()
         records = np.frombuffer(record, np.uint8)[None]
         logits, value, carry = forward(records, first if memory is None else memory)
         return np.asarray(logits[0]).tolist(), float(value[0]), carry

@@ -47,19 +47,19 @@ def newest_run(folders: tuple[Path, ...]) -> Path:
     from hackmatrix.runs.facts import plays_hackmatrix
     from hackmatrix.runs.params import agent_folders, facts_of_params, newest_params
 
-    found = []
+    runs = []
     for run in (run for folder in folders if folder.is_dir() for run in folder.iterdir()):
         for place in agent_folders(run) or [run]:
             params = newest_params(place)
             if params is not None and plays_hackmatrix(facts_of_params(place, params.stem)):
-                found.append((params.stat().st_mtime, place))
-    if not found:
+                runs.append((params.stat().st_mtime, place))
+    if not runs:
         places = " or ".join(map(str, folders))
         raise UserError(
             f"no run with params in {places} that plays {ENVIRONMENT_ID}: name a file, a run's "
             f"folder, or a built-in agent ({', '.join(NAMES)})"
         )
-    return max(found)[1]
+    return max(runs)[1]
 
 
 def _of_run(run: Path) -> list[Path]:

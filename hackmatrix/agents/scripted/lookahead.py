@@ -34,12 +34,12 @@ Played = list[tuple[int, Seen]]
 
 def moves(seen: Seen) -> Played:
     """The actions that end the turn."""
-    made = [(d, go(seen, d)) for d in range(NUM_DIRECTIONS) if can_go(seen, d)]
+    played = [(d, go(seen, d)) for d in range(NUM_DIRECTIONS) if can_go(seen, d)]
     if seen.siphons > 0:
-        made.append((SIPHON, siphon(seen)))
+        played.append((SIPHON, siphon(seen)))
     if (waited := run(seen, ProgramId.WAIT)) is not None:
-        made.append((FIRST_PROGRAM + ProgramId.WAIT, waited))
-    return made
+        played.append((FIRST_PROGRAM + ProgramId.WAIT, waited))
+    return played
 
 
 def fights(seen: Seen) -> Played:

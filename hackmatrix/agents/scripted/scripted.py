@@ -67,8 +67,8 @@ def best_move(
     seen: Seen, goal: Goal, w: ScriptedWeights, forbidden: Collection[int] = ()
 ) -> tuple[float, int]:
     """The worth of the best action that ends the turn, and the action."""
-    made = moves(seen)
-    allowed = [move for move in made if move[0] not in forbidden] or made
+    candidates = moves(seen)
+    allowed = [move for move in candidates if move[0] not in forbidden] or candidates
     return max(
         ((prospect(seen, after, goal, w, turns=_TURNS), action) for action, after in allowed),
         default=(_NO_MOVE, 0),

@@ -10,7 +10,7 @@ import numpy as np
 from hackmatrix.agents.networks import distribution
 from hackmatrix.agents.networks.policy import Policy
 from hackmatrix.agents.search.model import Searcher
-from hackmatrix.agents.search.rollouts import NONE, Found
+from hackmatrix.agents.search.rollouts import NONE, SearchResult
 from hackmatrix.environments.hackmatrix.undo_history import UndoMemory
 from hackmatrix.game.engine.game import Game
 from hackmatrix.game.engine.observation import observe_saved
@@ -74,10 +74,10 @@ class Analyst:
         seen, memory = jnp.frombuffer(record, jnp.uint8), UndoMemory.of_records(saved)
         mask = jnp.asarray(valid, bool)
         results = self._search(self._params, memory, seen, mask, jnp.uint32(seed))
-        found, priors, action = jax.device_get(results)
-        choices = [_choice(found, int(each), priors) for each in np.flatnonzero(valid)]
+        result, priors, action = jax.device_get(results)
+        choices = [_choice(result, int(each), priors) for each in np.flatnonzero(valid)]
         choices.sort(key=lambda choice: -choice.prior)
-        return Analysis(float(found.values), tuple(choices), int(action))
+        return Analysis(float(result.values), tuple(choices), int(action))
 
     def _search_one(
         self, params: Any, memory: UndoMemory, record: Any, valid: Any, seed: Any
@@ -88,7 +88,7 @@ class Analyst:
         return jax.tree.map(lambda x: x[0], (found, priors, action))
 
 
-def _choice(found: Found, action: int, priors: Any) -> SearchedAction:
+def _choice(found: SearchResult, action: int, priors: Any) -> SearchedAction:
     visits = int(found.visits[action])
     value = float(found.totals[action]) / visits if visits else None
     lines = found.lines[found.lines[:, 0] == action]

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from hackmatrix.agents.networks.network import Network, encoded
+from hackmatrix.agents.networks.network import Network, encode_observations
 from hackmatrix.agents.networks.policy import Policy
-from hackmatrix.agents.search.rollouts import Found, Model, SearchSettings, search
+from hackmatrix.agents.search.rollouts import Model, SearchResult, SearchSettings, search
 from hackmatrix.agents.search.searchable import check_searchable
 from hackmatrix.environments.hackmatrix.env import HackMatrixEnv
 from hackmatrix.environments.interface.environment import PyTree
@@ -53,7 +53,7 @@ class Searcher(NamedTuple):
 
     def search(
         self, params: PyTree, memory: PyTree, observations: PyTree, masks: Array, words: Array
-    ) -> tuple[Found, Array]:
+    ) -> tuple[SearchResult, Array]:
         """What it finds of N games, and the valid actions int32[N] that it chooses.
 
         What it knows of the games are these observations, present and past.
@@ -78,7 +78,9 @@ class Searcher(NamedTuple):
             return (drawn >> 9).astype(jnp.float32) / (1 << 23)
 
         def judge(observations: PyTree) -> tuple[Array, Array]:
-            logits, values, _ = self.network(params, encoded(self.network, observations), ())
+            logits, values, _ = self.network(
+                params, encode_observations(self.network, observations), ()
+            )
             return logits, values
 
         own = self.imagination

@@ -74,7 +74,7 @@ class SearchSettings(NamedTuple):
         return self.moves / (self.moves + 1)
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """What a search has found of N games, with S simulations each."""
 
     logits: Array  # float32[N, A], the network's
@@ -91,7 +91,7 @@ class Found(NamedTuple):
 
 def search(
     model: Model, settings: SearchSettings, observations: PyTree, valid: Array
-) -> tuple[Found, Array]:
+) -> tuple[SearchResult, Array]:
     """What the simulations found, and the best of the actions that were tried most, int32[N].
 
     Args:
@@ -106,25 +106,29 @@ def search(
     considered = min(settings.considered, actions)
     number = jnp.minimum(jnp.sum(valid, axis=1), considered)
     number = jnp.where(jnp.exp(jnp.max(log_probs, axis=1)) > settings.sure, 0, number)
-    left, each = (jnp.asarray(table)[number] for table in halving(considered, settings.simulations))
+    left, simulations_each = (
+        jnp.asarray(table)[number] for table in halving(considered, settings.simulations)
+    )
     weight = model.weight(observations)
     shape = games, settings.simulations, 1 + settings.moves
     zeros = jnp.zeros(valid.shape)
-    found = Found(logits, values, zeros, zeros, jnp.full(shape, NONE, jnp.int8))
+    result = SearchResult(logits, values, zeros, zeros, jnp.full(shape, NONE, jnp.int8))
 
-    def play(round_: Array, carry: tuple[Found, Array, Array]) -> tuple[Found, Array, Array]:
+    def play(
+        round_: Array, carry: tuple[SearchResult, Array, Array]
+    ) -> tuple[SearchResult, Array, Array]:
         found, done, worlds = carry
-        now, times = left[:, round_], each[:, round_]
-        trials = _Trials(done, worlds, now, times, _ranked(found, valid, weight, considered))
+        now, times = left[:, round_], simulations_each[:, round_]
+        trials = _Trials(done, worlds, now, times, _best_actions(found, valid, weight, considered))
         found = _with_trials(found, trials, model, settings)
         return found, done + now * times, worlds + times
 
     none = jnp.zeros(games, jnp.int32)
-    found, *_ = jax.lax.fori_loop(0, left.shape[1], play, (found, none, none))
-    return found, _ranked(found, valid, weight, 1)[:, 0]
+    result, *_ = jax.lax.fori_loop(0, left.shape[1], play, (result, none, none))
+    return result, _best_actions(result, valid, weight, 1)[:, 0]
 
 
-def improved(found: Found, valid: Array, weight: float) -> tuple[Array, Array]:
+def improve(found: SearchResult, valid: Array, weight: float) -> tuple[Array, Array]:
     """The network's policy and value, improved by what the simulations brought.
 
     Actions gain by what they brought beyond the mean over the network's policy, of those that were
@@ -140,9 +144,11 @@ def improved(found: Found, valid: Array, weight: float) -> tuple[Array, Array]:
         Probabilities float32[N, A], and the return float32[N] of who acts by them.
     """
     tried = distribution.log_probabilities(found.logits, valid & (found.visits > 0))
-    number = jnp.sum(found.visits, axis=1)
+    total_visits = jnp.sum(found.visits, axis=1)
     mean = jnp.sum(jnp.exp(tried) * found.q(), axis=1)
-    value = (found.values + jnp.where(number > 0, number * mean, 0)) / (1 + number)
+    value = (found.values + jnp.where(total_visits > 0, total_visits * mean, 0)) / (
+        1 + total_visits
+    )
     gain = (found.totals - found.visits * value[:, None]) / (found.visits + _DOUBT)
     policy = jnp.exp(distribution.log_probabilities(found.logits + weight * gain, valid))
     return policy, value + jnp.sum(policy * gain, axis=1)
@@ -156,19 +162,19 @@ def halving(considered: int, simulations: int) -> tuple[np.ndarray, np.ndarray]:
         are left in each round, and how often each of these is tried then.
     """
     rounds = max(1, int(np.ceil(np.log2(max(considered, 1)))))
-    left, each = np.zeros((2, considered + 1, rounds), np.int32)
-    for number in range(1, considered + 1):
-        needed, free = max(1, int(np.ceil(np.log2(number)))), simulations
+    left, per_action = np.zeros((2, considered + 1, rounds), np.int32)
+    for num_actions in range(1, considered + 1):
+        needed, free = max(1, int(np.ceil(np.log2(num_actions)))), simulations
         for round_ in range(needed):
-            now = min(max(2, number >> round_), number, free)
+            now = min(max(2, num_actions >> round_), num_actions, free)
             times = free // now // (needed - round_) if now else 0
             times = max(times, 1) if now else 0
-            left[number, round_], each[number, round_] = now, times
+            left[num_actions, round_], per_action[num_actions, round_] = now, times
             free -= now * times
-    return left, each
+    return left, per_action
 
 
-def _ranked(found: Found, valid: Array, weight: Array, number: int) -> Array:
+def _best_actions(found: SearchResult, valid: Array, weight: Array, number: int) -> Array:
     """int32[N, number]: the best of the actions that were tried most, the best one first."""
     visits = jnp.where(valid, found.visits, -1)
     left = visits == jnp.max(visits, axis=1, keepdims=True)
@@ -187,7 +193,9 @@ class _Trials(NamedTuple):
     order: Array  # int32[N, considered], actions, those left before the others
 
 
-def _with_trials(found: Found, trials: _Trials, model: Model, settings: SearchSettings) -> Found:
+def _with_trials(
+    found: SearchResult, trials: _Trials, model: Model, settings: SearchSettings
+) -> SearchResult:
     """What is found, and what the simulations of a round bring, of all games in one row.
 
     They are played some at once, one after the other, as there are many in one round and few in
@@ -196,22 +204,22 @@ def _with_trials(found: Found, trials: _Trials, model: Model, settings: SearchSe
     ends = jnp.cumsum(trials.left * trials.times)
     games = ends.size
 
-    def some(i: Array, found: Found) -> Found:
+    def add_some(i: Array, found: SearchResult) -> SearchResult:
         number = i * _AT_ONCE + jnp.arange(_AT_ONCE)
         due = jnp.searchsorted(ends, number, side="right")
         game = jnp.minimum(due, games - 1)  # numbers beyond the last one are of no game
-        place = number - jnp.where(game > 0, ends[game - 1], 0)
+        trial = number - jnp.where(game > 0, ends[game - 1], 0)
         left = jnp.maximum(trials.left[game], 1)
-        action = trials.order[game, place % left]
-        world = (trials.worlds[game] + place // left).astype(jnp.uint32)
+        action = trials.order[game, trial % left]
+        world = (trials.worlds[game] + trial // left).astype(jnp.uint32)
         returns, lines = _rollouts(model, settings, found.values, game, action, world)
         return found._replace(
             visits=found.visits.at[due, action].add(1, mode="drop"),
             totals=found.totals.at[due, action].add(returns, mode="drop"),
-            lines=found.lines.at[due, trials.done[game] + place].set(lines, mode="drop"),
+            lines=found.lines.at[due, trials.done[game] + trial].set(lines, mode="drop"),
         )
 
-    return jax.lax.fori_loop(0, (ends[-1] + _AT_ONCE - 1) // _AT_ONCE, some, found)
+    return jax.lax.fori_loop(0, (ends[-1] + _AT_ONCE - 1) // _AT_ONCE, add_some, found)
 
 
 def _rollouts(

@@ -28,7 +28,7 @@ def price_in_words(tpu: Description) -> str:
     return f"at most {listed}, spot is less)" if tpu.is_spot else f"{listed})"
 
 
-def spent_in_words(tpu: Description, seconds: float) -> str:
+def describe_costs(tpu: Description, seconds: float) -> str:
     """The most for which a TPU was READY, which is what Google charges for, and the costs."""
     hours = seconds / 3600
     cost = "is free" if tpu.price == 0 else f"cost at most ${hours * dollars_per_hour(tpu):.2f}"

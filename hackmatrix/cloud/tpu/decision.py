@@ -7,7 +7,7 @@ killed at any moment and started again without it.
 
 from collections.abc import Callable
 
-from hackmatrix.cloud.tpu.gcloud_errors import Kind, what_to_do
+from hackmatrix.cloud.tpu.gcloud_errors import ErrorType, what_to_do
 from hackmatrix.cloud.tpu.history import Action, HistoryStep, TpuHistory
 from hackmatrix.cloud.tpu.observed import RESTART_CODES, Hosts, Observed, Queue, TpuNode, TpuRun
 
@@ -51,28 +51,32 @@ def backoff(attempts: int) -> float:
 def _about_trouble(seen: Observed, memory: TpuHistory) -> HistoryStep | None:
     """Errors of gcloud: what only a person can change stops, anything else is tried again."""
     trouble = seen.trouble
-    if trouble is None or trouble.kind in (Kind.EXISTS, Kind.NOT_FOUND):
+    if trouble is None or trouble.kind in (ErrorType.EXISTS, ErrorType.NOT_FOUND):
         return None
     advice = what_to_do(trouble.kind)
-    words = f"{trouble}: {advice}" if advice else str(trouble)
+    reason = f"{trouble}: {advice}" if advice else str(trouble)
     stops = {
-        Kind.NO_GCLOUD: True,
-        Kind.SSH_KEY: True,
-        Kind.AUTH: not memory.worked,  # else the user may be asleep, and logs in later
-        Kind.PERMISSION: True,
-        Kind.INVALID: True,
-        Kind.NO_BUCKET: True,
-        Kind.NO_QUOTA: True,
-        Kind.SETUP: memory.setups + 1 >= SETUPS,
-        Kind.UNKNOWN: memory.unknown + 1 >= UNKNOWN_ERRORS,
+        ErrorType.NO_GCLOUD: True,
+        ErrorType.SSH_KEY: True,
+        ErrorType.AUTH: not memory.worked,  # else the user may be asleep, and logs in later
+        ErrorType.PERMISSION: True,
+        ErrorType.INVALID: True,
+        ErrorType.NO_BUCKET: True,
+        ErrorType.NO_QUOTA: True,
+        ErrorType.SETUP: memory.setups + 1 >= SETUPS,
+        ErrorType.UNKNOWN: memory.unknown + 1 >= UNKNOWN_ERRORS,
     }
     if stops.get(trouble.kind, False):
-        failed = trouble.kind is Kind.SETUP
-        return _failed(seen, memory, words) if failed else HistoryStep(Action.STOP, words, code=1)
+        failed = trouble.kind is ErrorType.SETUP
+        return (
+            _stop_after_failure(seen, memory, reason)
+            if failed
+            else HistoryStep(Action.STOP, reason, code=1)
+        )
     again = "trying again, for ever"
-    if trouble.kind is Kind.AUTH:
+    if trouble.kind is ErrorType.AUTH:
         again = "training goes on meanwhile; this goes on when you are logged in"
-    return HistoryStep(Action.WAIT, f"{words}; {again}", backoff(memory.attempts))
+    return HistoryStep(Action.WAIT, f"{reason}; {again}", backoff(memory.attempts))
 
 
 def _about_end_date(seen: Observed, memory: TpuHistory) -> HistoryStep | None:
@@ -82,7 +86,7 @@ def _about_end_date(seen: Observed, memory: TpuHistory) -> HistoryStep | None:
         return HistoryStep(
             Action.STOP, "the end date has passed, and nothing is left that costs", code=1
         )
-    return _cleared(seen, memory, "the end date has passed")
+    return _fetch_and_delete(seen, memory, "the end date has passed")
 
 
 def _about_failed_run(seen: Observed, memory: TpuHistory) -> HistoryStep | None:
@@ -91,7 +95,7 @@ def _about_failed_run(seen: Observed, memory: TpuHistory) -> HistoryStep | None:
         return None
     if not _exists(seen):
         return memory.failure
-    return _cleared(seen, memory, "the run failed")
+    return _fetch_and_delete(seen, memory, "the run failed")
 
 
 def _about_finished_run(seen: Observed, memory: TpuHistory) -> HistoryStep | None:
@@ -105,12 +109,12 @@ def _about_finished_run(seen: Observed, memory: TpuHistory) -> HistoryStep | Non
         left = "; the TPU is kept, and costs until it is deleted" if _exists(seen) else ""
         return HistoryStep(Action.DONE, f"the run is here{left}")
     if _deletes_itself(seen):
-        return _until_gone(seen, memory)
+        return _wait_for_deletion(seen, memory)
     return HistoryStep(Action.DELETE, "the run is here: deleting the TPU", LOOK_AGAIN)
 
 
 def _about_stuck(seen: Observed, memory: TpuHistory) -> HistoryStep | None:
-    return _until_gone(seen, memory) if seen.is_going else None
+    return _wait_for_deletion(seen, memory) if seen.is_going else None
 
 
 def _about_request(seen: Observed, memory: TpuHistory) -> HistoryStep | None:
@@ -125,17 +129,17 @@ def _about_request(seen: Observed, memory: TpuHistory) -> HistoryStep | None:
         case Queue.FAILED | Queue.SUSPENDED:
             why = f": {seen.queue_trouble}" if seen.queue_trouble else ""
             if seen.queue_trouble and seen.queue_trouble.kind in (
-                Kind.INVALID,
-                Kind.PERMISSION,
-                Kind.NO_QUOTA,
+                ErrorType.INVALID,
+                ErrorType.PERMISSION,
+                ErrorType.NO_QUOTA,
             ):
                 advice = what_to_do(seen.queue_trouble.kind)
-                words = (
+                reason = (
                     f"the request failed{why}: {advice}; `hackmatrix tpu delete FILE` removes it"
                 )
-                return HistoryStep(Action.STOP, words, code=1)
-            words = f"the request is {seen.queue}{why}; deleting it, as it holds quota until then"
-            return HistoryStep(Action.DELETE, words, backoff(memory.losses))
+                return HistoryStep(Action.STOP, reason, code=1)
+            reason = f"the request is {seen.queue}{why}; deleting it, as it holds quota until then"
+            return HistoryStep(Action.DELETE, reason, backoff(memory.losses))
         case _:
             return HistoryStep(Action.WAIT, f"the request waits in the queue: {seen.queue}", FOLLOW)
 
@@ -146,16 +150,18 @@ def _about_node(seen: Observed, memory: TpuHistory) -> HistoryStep | None:
         case TpuNode.READY:
             return None
         case TpuNode.PREEMPTED | TpuNode.TERMINATED | TpuNode.UNKNOWN:
-            words = f"the TPU is {seen.node}; deleting it, as it holds quota until then"
-            return HistoryStep(Action.DELETE, words, backoff(memory.losses) if memory.losses else 0)
+            reason = f"the TPU is {seen.node}; deleting it, as it holds quota until then"
+            return HistoryStep(
+                Action.DELETE, reason, backoff(memory.losses) if memory.losses else 0
+            )
         case TpuNode.STOPPED:
             return HistoryStep(Action.START, "the TPU is stopped", LOOK_AGAIN)
     limit = NOT_LISTED if seen.node is TpuNode.ABSENT else NOT_READY
     state = "gone" if seen.node is TpuNode.ABSENT else str(seen.node)
     if memory.not_ready + 1 < limit:
         return HistoryStep(Action.WAIT, f"the TPU is {state}", LOOK_AGAIN)
-    words = f"the TPU is {state} and did not get ready in {limit} looks: it is lost; deleting it"
-    return HistoryStep(Action.DELETE, words, backoff(memory.losses))
+    reason = f"the TPU is {state} and did not get ready in {limit} looks: it is lost; deleting it"
+    return HistoryStep(Action.DELETE, reason, backoff(memory.losses))
 
 
 def _about_hosts(seen: Observed, memory: TpuHistory) -> HistoryStep:
@@ -169,28 +175,28 @@ def _about_hosts(seen: Observed, memory: TpuHistory) -> HistoryStep:
             return HistoryStep(Action.TRAIN, f"training{_resumes(seen.run)}", LOOK_AGAIN)
         case Hosts.TRAINING:
             newest = seen.run.checkpoint
-            words = "training" if newest is None else f"training, newest checkpoint {newest}"
-            return HistoryStep(Action.WAIT, words, FOLLOW)
+            reason = "training" if newest is None else f"training, newest checkpoint {newest}"
+            return HistoryStep(Action.WAIT, reason, FOLLOW)
         case Hosts.BUSY:
-            words = "the TPU trains something else: `hackmatrix tpu attach FILE` shows it"
-            return HistoryStep(Action.STOP, words, code=1)
+            reason = "the TPU trains something else: `hackmatrix tpu attach FILE` shows it"
+            return HistoryStep(Action.STOP, reason, code=1)
         case Hosts.MIXED if memory.mixed + 1 < MIXED:
             return HistoryStep(Action.WAIT, f"{seen.hosts}: waiting for the others", LOOK_AGAIN)
         case Hosts.MIXED | Hosts.VANISHED:
-            return _restarted(seen, memory, str(seen.hosts))
+            return _restart(seen, memory, str(seen.hosts))
     return _about_end(seen, memory)
 
 
 def _about_silence(seen: Observed, memory: TpuHistory) -> HistoryStep:
     silent = memory.silent + 1
     if silent >= SSH_NEVER_WORKED and not memory.reached and seen.run.checkpoint is None:
-        words = f"the TPU is READY and ssh never worked: {what_to_do(Kind.SSH)}"
-        return HistoryStep(Action.STOP, words, code=1)
+        reason = f"the TPU is READY and ssh never worked: {what_to_do(ErrorType.SSH)}"
+        return HistoryStep(Action.STOP, reason, code=1)
     if silent < SILENT:
-        words = f"the hosts do not answer, {silent} times now"
-        return HistoryStep(Action.WAIT, words, min(FOLLOW, backoff(memory.silent)))
-    words = f"no answer and no new checkpoint in {silent} looks: the TPU is lost; deleting it"
-    return HistoryStep(Action.DELETE, words, backoff(memory.losses))
+        reason = f"the hosts do not answer, {silent} times now"
+        return HistoryStep(Action.WAIT, reason, min(FOLLOW, backoff(memory.silent)))
+    reason = f"no answer and no new checkpoint in {silent} looks: the TPU is lost; deleting it"
+    return HistoryStep(Action.DELETE, reason, backoff(memory.losses))
 
 
 def _about_end(seen: Observed, memory: TpuHistory) -> HistoryStep:
@@ -198,20 +204,24 @@ def _about_end(seen: Observed, memory: TpuHistory) -> HistoryStep:
     if memory.retry:
         return HistoryStep(Action.RETRY, "trying again with the newest code", LOOK_AGAIN)
     if seen.code in RESTART_CODES:
-        return _restarted(seen, memory, f"training was ended from outside (exit code {seen.code})")
-    words = f"training failed with exit code {seen.code}"
+        return _restart(seen, memory, f"training was ended from outside (exit code {seen.code})")
+    reason = f"training failed with exit code {seen.code}"
     if seen.code == _INTERRUPTED:
-        words = "training was stopped by Ctrl-C"
-    return _failed(seen, memory, words, "; `hackmatrix tpu run FILE --retry` takes the newest code")
+        reason = "training was stopped by Ctrl-C"
+    return _stop_after_failure(
+        seen, memory, reason, "; `hackmatrix tpu run FILE --retry` takes the newest code"
+    )
 
 
-def _restarted(seen: Observed, memory: TpuHistory, why: str) -> HistoryStep:
+def _restart(seen: Observed, memory: TpuHistory, why: str) -> HistoryStep:
     if memory.restarts < RESTARTS:
         return HistoryStep(Action.TRAIN, f"{why}: training again{_resumes(seen.run)}", LOOK_AGAIN)
-    return _failed(seen, memory, f"{why}, {RESTARTS} times without a new checkpoint")
+    return _stop_after_failure(seen, memory, f"{why}, {RESTARTS} times without a new checkpoint")
 
 
-def _failed(seen: Observed, memory: TpuHistory, words: str, advice: str = "") -> HistoryStep:
+def _stop_after_failure(
+    seen: Observed, memory: TpuHistory, words: str, advice: str = ""
+) -> HistoryStep:
     if not memory.delete_on_failure:
         words += ". The TPU is still there, and costs: `hackmatrix tpu logs FILE` shows more, "
         words += f"`hackmatrix tpu delete FILE` ends it{advice}"
@@ -219,16 +229,16 @@ def _failed(seen: Observed, memory: TpuHistory, words: str, advice: str = "") ->
     return HistoryStep(Action.STOP, words, code=1, last_words=last, failed=True)
 
 
-def _cleared(seen: Observed, memory: TpuHistory, why: str) -> HistoryStep:
+def _fetch_and_delete(seen: Observed, memory: TpuHistory, why: str) -> HistoryStep:
     """Fetches what is there, then deletes the TPU."""
     if _deletes_itself(seen):
-        return _until_gone(seen, memory)
+        return _wait_for_deletion(seen, memory)
     if seen.run.exists and not memory.fetched and memory.fetches < FETCHES:
         return HistoryStep(Action.FETCH, f"{why}: fetching what is there")
     return HistoryStep(Action.DELETE, why, LOOK_AGAIN)
 
 
-def _until_gone(seen: Observed, memory: TpuHistory) -> HistoryStep:
+def _wait_for_deletion(seen: Observed, memory: TpuHistory) -> HistoryStep:
     of_request = seen.queue in (Queue.DELETING, Queue.SUSPENDING)
     what = f"the request is {seen.queue}" if of_request else f"the TPU is {seen.node}"
     if memory.going + 1 < GOING:

@@ -142,13 +142,13 @@ class Description:
             UserError: quotes are not closed, or a word is set by `hackmatrix tpu` itself.
         """
         try:
-            words = shlex.split(self.train)
+            arguments = shlex.split(self.train)
         except ValueError as error:
             raise UserError(f"train: {error}: {self.train!r:.80}") from None
-        for word in words:
+        for word in arguments:
             if (name := word.split("=")[0]) in _OURS:
                 raise UserError(f"train: {name} follows from name, type and bucket: leave it out")
-        return words
+        return arguments
 
     @property
     def job(self) -> str:
@@ -158,14 +158,18 @@ class Description:
     @property
     def warnings(self) -> list[str]:
         """Warnings about settings that are probably meant otherwise."""
-        kind, found = self.slice.kind, []
-        if self.zone not in kind.zones:
-            found.append(f"no {self.slice.family} is known in {self.zone}: {', '.join(kind.zones)}")
+        family, warnings = self.slice.kind, []
+        if self.zone not in family.zones:
+            warnings.append(
+                f"no {self.slice.family} is known in {self.zone}: {', '.join(family.zones)}"
+            )
         if self.is_spot and self.bucket is None:
-            found.append("spot without bucket: what is trained is lost when the TPU is taken away")
+            warnings.append(
+                "spot without bucket: what is trained is lost when the TPU is taken away"
+            )
         if self.flex_hours is not None and self.bucket is None:
-            found.append("flex_hours without bucket: what is trained goes with the TPU")
-        return found
+            warnings.append("flex_hours without bucket: what is trained goes with the TPU")
+        return warnings
 
     def _check_characters(self) -> None:
         """Raises `UserError` for characters that would end a line of a script, or are not shown."""
@@ -187,21 +191,21 @@ def read_description(path: Path, flags: dict[str, Any]) -> Description:
     Raises:
         UserError: the file can't be read, a key is unknown, or a value is not valid.
     """
-    known = options_of(Description)
-    given: dict[str, Any] = {}
+    options = options_of(Description)
+    in_file: dict[str, Any] = {}
     for name, value in read_yaml(path).items():
-        if name not in known:
-            near = difflib.get_close_matches(str(name), known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+        if name not in options:
+            near = difflib.get_close_matches(str(name), options, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(options)}"
             raise UserError(f"{path}: unknown key {str(name)!r:.60}, {hint}")
         # YAML reads 2026-12-31 as a date.
         text = value.isoformat() if isinstance(value, date) else value
         try:
-            given[name] = known[name].convert(text)
+            in_file[name] = options[name].convert(text)
         except ValueError as error:
             raise UserError(f"{path}: {name} {error}") from None
     try:
-        description = Description(**{**given, **flags})
+        description = Description(**{**in_file, **flags})
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
     if description.secrets is not None and not description.secrets.expanduser().is_file():

@@ -27,7 +27,7 @@ class CommandResult(NamedTuple):
 NO_GCLOUD = CommandResult(127, "", "gcloud: not found")
 
 
-def printed(argv: Argv) -> str:
+def shell_line(argv: Argv) -> str:
     """A command line as a shell reads it."""
     return f"$ {shlex.join(argv)}"
 
@@ -119,7 +119,7 @@ class Gcloud:
     def _print(self, argv: Argv, *, once: bool) -> None:
         kind = " ".join(argv[:5])
         if not (once and kind in self._seen):
-            self.say(printed(argv))
+            self.say(shell_line(argv))
         if once:
             self._seen.add(kind)
 

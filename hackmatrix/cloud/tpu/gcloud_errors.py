@@ -5,7 +5,7 @@ from enum import Enum
 from typing import NamedTuple
 
 
-class Kind(Enum):
+class ErrorType(Enum):
     """A kind of error."""
 
     NO_GCLOUD = "gcloud is not installed"
@@ -28,7 +28,7 @@ class Kind(Enum):
 class Trouble(NamedTuple):
     """An error: its kind, and gcloud's own last words."""
 
-    kind: Kind
+    kind: ErrorType
     words: str
 
     def __str__(self) -> str:
@@ -37,65 +37,65 @@ class Trouble(NamedTuple):
 
 # The first that matches counts: what is special stands before what is general.
 _SIGNS = (
-    (Kind.SSH_KEY, r"not present in the SSH agent"),
+    (ErrorType.SSH_KEY, r"not present in the SSH agent"),
     (
-        Kind.AUTH,
+        ErrorType.AUTH,
         r"gcloud auth (application-default )?login|auth tokens|invalid_grant|[Rr]eauthenticat"
         r"|active account selected|UNAUTHENTICATED",
     ),
-    (Kind.NO_QUOTA, r"Limit: 0(\.0)?\b"),
+    (ErrorType.NO_QUOTA, r"Limit: 0(\.0)?\b"),
     (
-        Kind.CAPACITY,
+        ErrorType.CAPACITY,
         r"no more capacity|RESOURCE_POOL_EXHAUSTED|enough resources"
         r"|[Ii]nsufficient (reserved )?capacity",
     ),
-    (Kind.QUOTA, r"[Qq]uota.*exceeded|QUOTA_EXCEEDED|RESOURCE_EXHAUSTED"),
-    (Kind.EXISTS, r"ALREADY_EXISTS|already exists|already own it"),
+    (ErrorType.QUOTA, r"[Qq]uota.*exceeded|QUOTA_EXCEEDED|RESOURCE_EXHAUSTED"),
+    (ErrorType.EXISTS, r"ALREADY_EXISTS|already exists|already own it"),
     (
-        Kind.PERMISSION,
+        ErrorType.PERMISSION,
         r"PERMISSION_DENIED|not have permission|SERVICE_DISABLED|has not been used in project"
         r"|\b403\b|AccessDenied",
     ),
-    (Kind.NOT_FOUND, r"NOT_FOUND|matched no objects|not found|\b404\b"),
+    (ErrorType.NOT_FOUND, r"NOT_FOUND|matched no objects|not found|\b404\b"),
     (
-        Kind.INVALID,
+        ErrorType.INVALID,
         r"INVALID_ARGUMENT|FAILED_PRECONDITION|unrecognized arguments|Invalid value"
         r"|Invalid choice|must be specified|\b400\b",
     ),
     (
-        Kind.NETWORK,
+        ErrorType.NETWORK,
         r"[Tt]imed? ?out|[Cc]onnection|[Uu]nable to find the server|unreachable|TransportError"
         r"|Max retries|name resolution|UNAVAILABLE|INTERNAL|DEADLINE_EXCEEDED|ABORTED|\b50[0234]\b",
     ),
 )
 _WHAT_TO_DO = {
-    Kind.NO_GCLOUD: "install the Google Cloud CLI (https://cloud.google.com/sdk/docs/install), "
-    "then run `gcloud init`",
-    Kind.AUTH: "run `gcloud auth login`",
-    Kind.SSH_KEY: "several hosts need it there: `eval $(ssh-agent)`, then "
+    ErrorType.NO_GCLOUD: "install the Google Cloud CLI "
+    "(https://cloud.google.com/sdk/docs/install), then run `gcloud init`",
+    ErrorType.AUTH: "run `gcloud auth login`",
+    ErrorType.SSH_KEY: "several hosts need it there: `eval $(ssh-agent)`, then "
     "`ssh-add ~/.ssh/google_compute_engine`",
-    Kind.SSH: "look with `hackmatrix tpu ssh FILE`; a firewall may lack a rule for port 22: "
+    ErrorType.SSH: "look with `hackmatrix tpu ssh FILE`; a firewall may lack a rule for port 22: "
     "`gcloud compute firewall-rules list`",
-    Kind.NO_BUCKET: "`hackmatrix tpu init FILE` makes it",
-    Kind.NO_QUOTA: "see `hackmatrix tpu quota FILE`; a grant of TPU Research Cloud holds for the "
-    "zones and types in its letter alone, spot and on-demand apart",
-    Kind.QUOTA: "what was preempted, suspended or failed counts until it is deleted: "
+    ErrorType.NO_BUCKET: "`hackmatrix tpu init FILE` makes it",
+    ErrorType.NO_QUOTA: "see `hackmatrix tpu quota FILE`; a grant of TPU Research Cloud holds for "
+    "the zones and types in its letter alone, spot and on-demand apart",
+    ErrorType.QUOTA: "what was preempted, suspended or failed counts until it is deleted: "
     "`hackmatrix tpu list FILE`",
-    Kind.CAPACITY: "others have them; another zone or a smaller type may be free",
-    Kind.PERMISSION: "check project, zone and type, then that its services are on "
+    ErrorType.CAPACITY: "others have them; another zone or a smaller type may be free",
+    ErrorType.PERMISSION: "check project, zone and type, then that its services are on "
     "(`hackmatrix tpu init FILE`) and its quota (`hackmatrix tpu quota FILE`)",
-    Kind.INVALID: "see `hackmatrix tpu images FILE` for the types and runtimes of the zone",
+    ErrorType.INVALID: "see `hackmatrix tpu images FILE` for the types and runtimes of the zone",
 }
 
 
-def what_to_do(kind: Kind) -> str:
+def what_to_do(kind: ErrorType) -> str:
     """A piece of advice, or nothing."""
     return _WHAT_TO_DO.get(kind, "")
 
 
 def trouble_of(text: str) -> Trouble:
     """Reads what gcloud wrote to stderr."""
-    kind = next((kind for kind, sign in _SIGNS if re.search(sign, text)), Kind.UNKNOWN)
+    kind = next((kind for kind, sign in _SIGNS if re.search(sign, text)), ErrorType.UNKNOWN)
     return Trouble(kind, last_words(text))
 
 
@@ -105,12 +105,12 @@ def trouble_of_ssh(code: int, text: str) -> Trouble:
     The exit code 255 is ssh's own; another one is that of the command.
     """
     trouble = trouble_of(text)
-    if trouble.kind in (Kind.AUTH, Kind.SSH_KEY, Kind.NO_GCLOUD):
+    if trouble.kind in (ErrorType.AUTH, ErrorType.SSH_KEY, ErrorType.NO_GCLOUD):
         return trouble
     connection = re.search(r"code \[255\]|Permission denied \(publickey|port 22\b", text)
     if code in (255, TIMED_OUT) or connection or ("cannot be" in text and "TPU has" in text):
-        return Trouble(Kind.SSH, trouble.words)
-    return Trouble(Kind.SETUP, trouble.words)
+        return Trouble(ErrorType.SSH, trouble.words)
+    return Trouble(ErrorType.SETUP, trouble.words)
 
 
 TIMED_OUT = 124  # exit code of a command that was ended here, as of timeout(1)

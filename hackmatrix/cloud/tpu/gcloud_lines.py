@@ -7,7 +7,7 @@ to be had from Compute Engine and GKE alone (`job_files.py`).
 from pathlib import Path
 
 from hackmatrix.cloud.tpu.description import Description
-from hackmatrix.cloud.tpu.hosts import PLACE, SECRETS, SESSION
+from hackmatrix.cloud.tpu.hosts import HOST_FOLDER, SECRETS, SESSION
 
 Argv = list[str]
 
@@ -19,7 +19,7 @@ _DELETES_TPUS = "roles/tpu.admin"
 
 def create(tpu: Description, script: Path) -> Argv:
     """Puts a request into the queue; `script` runs on each host when it starts."""
-    argv = [*_queue("create", tpu), f"--node-id={tpu.name}", *_wanted(tpu, script)]
+    argv = [*_queue("create", tpu), f"--node-id={tpu.name}", *_machine_arguments(tpu, script)]
     if tpu.flex_hours is not None:
         argv[1:1] = ["alpha"]
         argv += ["--provisioning-model=flex-start", f"--max-run-duration={tpu.flex_hours}h"]
@@ -31,7 +31,11 @@ def create(tpu: Description, script: Path) -> Argv:
 
 def create_directly(tpu: Description, script: Path) -> Argv:
     """Makes the TPU now or fails, without a queue."""
-    return [*_vm("create", tpu), *_wanted(tpu, script), f"--version={tpu.runtime_version}"]
+    return [
+        *_vm("create", tpu),
+        *_machine_arguments(tpu, script),
+        f"--version={tpu.runtime_version}",
+    ]
 
 
 def describe_request(tpu: Description) -> Argv:
@@ -89,7 +93,7 @@ def logs(tpu: Description, lines: int, worker: str, *, service: bool, follow: bo
     if service:
         words = ["sudo", "journalctl", "-u", "tpu-runtime", "--no-pager", f"--lines={lines}", *on]
     else:
-        words = ["tail", f"--lines={lines}", *on, f"{PLACE}/train.log"]
+        words = ["tail", f"--lines={lines}", *on, f"{HOST_FOLDER}/train.log"]
     return ssh(tpu, " ".join(words), worker)
 
 
@@ -143,7 +147,7 @@ def run_folder(tpu: Description) -> str:
 
 def checkpoint_dir(tpu: Description) -> str:
     """The folder of runs, in the bucket or on the TPU's disk."""
-    return f"{PLACE if tpu.bucket is None else tpu.bucket}/runs"
+    return f"{HOST_FOLDER if tpu.bucket is None else tpu.bucket}/runs"
 
 
 def enable_services(tpu: Description) -> Argv:
@@ -197,7 +201,7 @@ def _in_zone(tpu: Description, what: str) -> Argv:
     return [*words, f"--zone={tpu.zone}", f"--project={tpu.project}"]
 
 
-def _wanted(tpu: Description, script: Path) -> Argv:
+def _machine_arguments(tpu: Description, script: Path) -> Argv:
     argv = [f"--accelerator-type={tpu.slice.type}", f"--metadata-from-file=startup-script={script}"]
     if tpu.is_spot:
         argv.append("--spot")

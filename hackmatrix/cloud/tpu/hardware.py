@@ -154,12 +154,12 @@ def slice_of(text: str) -> Slice:
     if match is None or name not in FAMILIES:
         known = ", ".join(f"{family.prefix}N" for family in FAMILIES.values())
         raise UserError(f"type must be one of {known}, such as v4-8, got {text!r:.40}")
-    family, number = FAMILIES[name], int(match[2])
-    chips, rest = divmod(number, family.cores_per_chip)
+    family, size = FAMILIES[name], int(match[2])
+    chips, rest = divmod(size, family.cores_per_chip)
     hosts = 1 if chips <= family.chips_of_one_host else chips // _CHIPS_OF_HOST_IN_POD
     if rest or (chips not in _TOPOLOGIES[family.dimensions] and chips % _CHIPS_OF_HOST_IN_POD):
         sizes = ", ".join(str(size * family.cores_per_chip) for size in (4, 8, 16, 32))
         raise UserError(f"type {text}: there is none of this size; there are {sizes} and larger")
     if not chips:
         raise UserError(f"type {text}: a TPU has at least one chip")
-    return Slice(name, f"{family.prefix}{number}", chips, hosts)
+    return Slice(name, f"{family.prefix}{size}", chips, hosts)

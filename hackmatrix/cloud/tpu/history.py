@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, NamedTuple
 
-from hackmatrix.cloud.tpu.gcloud_errors import Kind
+from hackmatrix.cloud.tpu.gcloud_errors import ErrorType
 from hackmatrix.cloud.tpu.observed import Hosts, Observed, Queue, TpuNode
 
 
@@ -74,13 +74,13 @@ def remember(memory: TpuHistory, seen: Observed, step: HistoryStep, succeeded: b
         succeeded: whether its command succeeded.
     """
     trouble = seen.trouble
-    unknown = trouble is not None and trouble.kind is Kind.UNKNOWN
+    unknown = trouble is not None and trouble.kind is ErrorType.UNKNOWN
     answered = seen.hosts not in (Hosts.UNSEEN, Hosts.UNREACHABLE)
     newer = (seen.run.checkpoint or 0) > (memory.checkpoint or 0)
     if trouble is None:
         ready = ready_seconds(memory, seen)
         memory = dataclasses.replace(memory, ready=ready, looked=seen.time, node=seen.node)
-    waits_for_ready = seen.node not in (TpuNode.READY, TpuNode.ABSENT) or _unlisted(seen)
+    waits_for_ready = seen.node not in (TpuNode.READY, TpuNode.ABSENT) or _is_unlisted(seen)
     after = dataclasses.replace(
         memory,
         worked=memory.worked or trouble is None,
@@ -88,7 +88,7 @@ def remember(memory: TpuHistory, seen: Observed, step: HistoryStep, succeeded: b
         finished=memory.finished or seen.finished,
         attempts=memory.attempts + (trouble is not None) if trouble or not succeeded else 0,
         unknown=memory.unknown + unknown if unknown or not succeeded else 0,
-        setups=memory.setups + 1 if trouble and trouble.kind is Kind.SETUP else memory.setups,
+        setups=memory.setups + 1 if trouble and trouble.kind is ErrorType.SETUP else memory.setups,
         silent=memory.silent + 1 if seen.hosts is Hosts.UNREACHABLE and not newer else 0,
         not_ready=memory.not_ready + 1 if waits_for_ready else 0,
         going=memory.going + 1 if seen.is_going else 0,
@@ -124,5 +124,5 @@ def ready_seconds(memory: TpuHistory, seen: Observed) -> float:
     return memory.ready + counts * max(0.0, (seen.time - since).total_seconds())
 
 
-def _unlisted(seen: Observed) -> bool:
+def _is_unlisted(seen: Observed) -> bool:
     return seen.queue is Queue.ACTIVE and seen.node is TpuNode.ABSENT

@@ -1,7 +1,7 @@
 """Work on the hosts of a TPU: files, the set-up script, commands of a shell.
 
-Every host has the repository, a Python and all packages in `PLACE`, and trains in a session of
-tmux, which goes on when the connection ends. `worker.py` is what runs there.
+Every host has the repository, a Python and all packages in `HOST_FOLDER`, and trains in a session
+of tmux, which goes on when the connection ends. `worker.py` is what runs there.
 """
 
 import shlex
@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from hackmatrix.cloud.tpu.description import Description
 
-PLACE = "/opt/hackmatrix"
+HOST_FOLDER = "/opt/hackmatrix"
 SESSION = "training"
 SECRETS = "hackmatrix.env"  # in the home folder
 EXTRAS = ("train", "bucket", "wandb")  # of this package, beside what it always needs
 PYTHON_VERSION = "3.11"
 
 # -P: a folder `hackmatrix` where one logs in is not taken for the package.
-_WORKER = (f"{PLACE}/venv/bin/python", "-P", "-m", "hackmatrix.cloud.tpu.worker")
+_WORKER = (f"{HOST_FOLDER}/venv/bin/python", "-P", "-m", "hackmatrix.cloud.tpu.worker")
 _NOT_SET_UP = """echo 'hackmatrix-tpu: {"state": "bare"}'"""
 
 
@@ -30,7 +30,7 @@ def look_command(tpu: "Description", after: int) -> str:
     """
     words = [*_WORKER, "look", "--job", tpu.job, "--run", tpu.name, "--after", str(after)]
     look = shlex.join(words)
-    return f"if [ -e {PLACE}/ready ]; then {look}; else {_NOT_SET_UP}; fi"
+    return f"if [ -e {HOST_FOLDER}/ready ]; then {look}; else {_NOT_SET_UP}; fi"
 
 
 def train_command(job: str, arguments: list[str], marker: str, *, again: bool) -> str:
@@ -61,7 +61,7 @@ def setup_script(
         keeps_watch: whether the first host deletes the TPU then, or when it is idle.
     """
     values = {
-        "place": PLACE,
+        "place": HOST_FOLDER,
         "repo": "" if tpu.is_local else tpu.repo,
         "branch": commit or tpu.branch,
         "bucket": tpu.bucket or "",

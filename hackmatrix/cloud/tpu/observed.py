@@ -137,7 +137,7 @@ def reports_of_hosts(text: str) -> list[dict[str, Any]]:
     return sorted(found, key=lambda report: str(report.get("host", "")))
 
 
-def combined(reports: list[dict[str, Any]], hosts: int) -> tuple[Hosts, int, tuple[str, ...]]:
+def combine(reports: list[dict[str, Any]], hosts: int) -> tuple[Hosts, int, tuple[str, ...]]:
     """The state of all hosts, the exit code of training and its last words.
 
     Args:

@@ -28,18 +28,18 @@ def create(
     """
     if directly and tpu.flex_hours is not None:
         raise UserError("flex_hours: such TPUs come from the queue alone: leave --direct out")
-    code, script = _written(tpu, dry_run=dry_run)
+    code, script = _write_set_up(tpu, dry_run=dry_run)
     make = commands.create_directly if directly else commands.create
     return [*code, make(tpu, script)]
 
 
 def set_up(tpu: Description, *, update: bool = False, dry_run: bool = False) -> list[commands.Argv]:
     """The lines that set the hosts up, with `update` with the newest code; their files likewise."""
-    code, script = _written(tpu, dry_run=dry_run)
+    code, script = _write_set_up(tpu, dry_run=dry_run)
     return [*code, *commands.set_up(tpu, script, update=update)]
 
 
-def _written(tpu: Description, *, dry_run: bool) -> tuple[list[commands.Argv], Path]:
+def _write_set_up(tpu: Description, *, dry_run: bool) -> tuple[list[commands.Argv], Path]:
     """The lines that upload the code, if it is a folder here, and the set-up script's file.
 
     With `dry_run` the files have their names, and are not written.
@@ -64,9 +64,9 @@ def _written(tpu: Description, *, dry_run: bool) -> tuple[list[commands.Argv], P
     return lines, script
 
 
-def _git(repo: Path, *words: str) -> str:
+def _git(repo: Path, *arguments: str) -> str:
     try:
-        done = subprocess.run(["git", "-C", str(repo), *words], capture_output=True, text=True)
+        done = subprocess.run(["git", "-C", str(repo), *arguments], capture_output=True, text=True)
     except FileNotFoundError:
         raise UserError(f"repo: {repo} needs git, which is not installed") from None
     if done.returncode:

@@ -7,7 +7,7 @@ from typing import Any
 from hackmatrix.cloud.tpu import gcloud_lines as commands
 from hackmatrix.cloud.tpu.description import Description
 from hackmatrix.cloud.tpu.gcloud import MINUTE, NO_GCLOUD, CommandResult, Gcloud
-from hackmatrix.cloud.tpu.gcloud_errors import Kind, Trouble, trouble_of, trouble_of_ssh
+from hackmatrix.cloud.tpu.gcloud_errors import ErrorType, Trouble, trouble_of, trouble_of_ssh
 from hackmatrix.cloud.tpu.hosts import look_command
 from hackmatrix.cloud.tpu.observed import (
     Hosts,
@@ -15,7 +15,7 @@ from hackmatrix.cloud.tpu.observed import (
     Queue,
     TpuNode,
     TpuRun,
-    combined,
+    combine,
     log_of,
     read_object,
     reports_of_hosts,
@@ -46,16 +46,16 @@ def look(tpu: Description, gcloud: Gcloud, after: int, now: datetime) -> Observe
         now: the time, with its zone.
     """
     overdue = tpu.last_day is not None and now.date() > tpu.last_day
-    seen = Observed(time=now, overdue=overdue)
+    observed = Observed(time=now, overdue=overdue)
     try:
-        seen = _with_states(seen, tpu, gcloud)
-        if seen.node is TpuNode.READY:
-            seen = _with_hosts(seen, tpu, gcloud, after)
+        observed = _with_states(observed, tpu, gcloud)
+        if observed.node is TpuNode.READY:
+            observed = _with_hosts(observed, tpu, gcloud, after)
         if tpu.bucket is not None:
-            seen = dataclasses.replace(seen, run=_run(tpu, gcloud))
+            observed = dataclasses.replace(observed, run=_run(tpu, gcloud))
     except NoAnswer as error:
-        return dataclasses.replace(seen, trouble=error.trouble)
-    return seen
+        return dataclasses.replace(observed, trouble=error.trouble)
+    return observed
 
 
 def look_lines(tpu: Description) -> list[commands.Argv]:
@@ -75,7 +75,7 @@ def _trouble_in(result: CommandResult) -> Trouble | None:
     if result.code == 0:
         return None
     if result == NO_GCLOUD:
-        return Trouble(Kind.NO_GCLOUD, "")
+        return Trouble(ErrorType.NO_GCLOUD, "")
     return trouble_of(result.err)
 
 
@@ -86,9 +86,9 @@ def _trouble_in_ssh(result: CommandResult) -> Trouble | None:
 
 
 def _with_states(seen: Observed, tpu: Description, gcloud: Gcloud) -> Observed:
-    request = _described(gcloud, commands.describe_request(tpu))
+    request = _describe(gcloud, commands.describe_request(tpu))
     state: dict[str, Any] = request.get("state", {}) if request else {}
-    node = _described(gcloud, commands.describe(tpu))
+    node = _describe(gcloud, commands.describe(tpu))
     failed = (state.get("failedData") or {}).get("error") or {}
     return dataclasses.replace(
         seen,
@@ -99,16 +99,16 @@ def _with_states(seen: Observed, tpu: Description, gcloud: Gcloud) -> Observed:
     )
 
 
-def _described(gcloud: Gcloud, argv: commands.Argv) -> dict[str, Any] | None:
+def _describe(gcloud: Gcloud, argv: commands.Argv) -> dict[str, Any] | None:
     """The output of a describe command; None if there is no such thing."""
     result = gcloud.run(argv, timeout=_PATIENCE, quiet=True)
     trouble = _trouble_in(result)
     if trouble is None:
         found = read_object(result.out)
         if not found:
-            raise NoAnswer(Trouble(Kind.UNKNOWN, f"it printed no JSON: {result.out!r:.80}"))
+            raise NoAnswer(Trouble(ErrorType.UNKNOWN, f"it printed no JSON: {result.out!r:.80}"))
         return found
-    if trouble.kind is Kind.NOT_FOUND:
+    if trouble.kind is ErrorType.NOT_FOUND:
         return None
     raise NoAnswer(trouble)
 
@@ -119,15 +119,19 @@ def _with_hosts(seen: Observed, tpu: Description, gcloud: Gcloud, after: int) ->
     reports = reports_of_hosts(result.out)
     if len(reports) < tpu.slice.hosts:
         trouble = _trouble_in_ssh(result)
-        if trouble is not None and trouble.kind in (Kind.AUTH, Kind.SSH_KEY, Kind.NO_GCLOUD):
+        if trouble is not None and trouble.kind in (
+            ErrorType.AUTH,
+            ErrorType.SSH_KEY,
+            ErrorType.NO_GCLOUD,
+        ):
             raise NoAnswer(trouble)
         return dataclasses.replace(seen, hosts=Hosts.UNREACHABLE)
-    hosts, code, words = combined(reports, tpu.slice.hosts)
+    hosts, code, last_lines = combine(reports, tpu.slice.hosts)
     return dataclasses.replace(
         seen,
         hosts=hosts,
         code=code,
-        words=words,
+        words=last_lines,
         log=log_of(reports, after),
         run=run_on_hosts(reports),
     )
@@ -138,7 +142,9 @@ def _run(tpu: Description, gcloud: Gcloud) -> TpuRun:
     trouble = _trouble_in(result)
     if trouble is not None and "matched no objects" not in trouble.words:
         raise NoAnswer(
-            Trouble(Kind.NO_BUCKET, trouble.words) if trouble.kind is Kind.NOT_FOUND else trouble
+            Trouble(ErrorType.NO_BUCKET, trouble.words)
+            if trouble.kind is ErrorType.NOT_FOUND
+            else trouble
         )
     return run_in_bucket(result.out, tpu.job)
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from hackmatrix.cloud.tpu import gcloud_lines as commands
 from hackmatrix.cloud.tpu import preparation
-from hackmatrix.cloud.tpu.costs import price_in_words, spent_in_words
+from hackmatrix.cloud.tpu.costs import describe_costs, price_in_words
 from hackmatrix.cloud.tpu.decision import decide
 from hackmatrix.cloud.tpu.description import Description
 from hackmatrix.cloud.tpu.gcloud import MINUTE, Gcloud
-from hackmatrix.cloud.tpu.gcloud_errors import Kind, Trouble
+from hackmatrix.cloud.tpu.gcloud_errors import ErrorType, Trouble
 from hackmatrix.cloud.tpu.history import Action, HistoryStep, TpuHistory, ready_seconds, remember
 from hackmatrix.cloud.tpu.hosts import train_command
 from hackmatrix.cloud.tpu.observed import Hosts, Observed, Queue, TpuNode, TpuRun
@@ -57,10 +57,12 @@ class Driver:
         if (self.folder / self.tpu.name / _marker(self.tpu)).exists():
             memory = dataclasses.replace(memory, finished=True, fetched=True)
         while True:
-            seen = look(self.tpu, self.gcloud, printed_lines, self.now())
-            seen = seen if seen.trouble else dataclasses.replace(seen, trouble=trouble)
-            printed_lines = self._follow(seen, printed_lines)
-            step = decide(seen, memory)
+            observed = look(self.tpu, self.gcloud, printed_lines, self.now())
+            observed = (
+                observed if observed.trouble else dataclasses.replace(observed, trouble=trouble)
+            )
+            printed_lines = self._follow(observed, printed_lines)
+            step = decide(observed, memory)
             if step.words != shown:
                 self.say(f"{self.now():%H:%M} {advice_for(self.file, step.words)}")
                 shown = step.words
@@ -72,10 +74,10 @@ class Driver:
                 for line in step.last_words:
                     self.say(line)
                 return step.code
-            trouble = self.do(step, seen)
-            memory = remember(memory, seen, step, trouble is None)
+            trouble = self.do(step, observed)
+            memory = remember(memory, observed, step, trouble is None)
             if (self.now() - reminded).total_seconds() >= _REMIND:
-                newest = dataclasses.replace(seen, trouble=trouble or seen.trouble)
+                newest = dataclasses.replace(observed, trouble=trouble or observed.trouble)
                 self.say(f"{self.now():%H:%M} {self.reminder(newest, memory)}")
                 reminded = self.now()
             wait = step.wait or (PAUSE if step.action is before else 0)
@@ -92,7 +94,10 @@ class Driver:
         for argv in self.lines(step, seen):
             trouble = trouble_of_line(argv, self.gcloud.run(argv, timeout=_SET_UP_PATIENCE))
             # Google refuses to delete what it is deleting.
-            gone = trouble is not None and trouble.kind in (Kind.NOT_FOUND, Kind.INVALID)
+            gone = trouble is not None and trouble.kind in (
+                ErrorType.NOT_FOUND,
+                ErrorType.INVALID,
+            )
             if trouble is not None and not (gone and step.action is Action.DELETE):
                 return trouble
         return None
@@ -125,12 +130,12 @@ class Driver:
     def reminder(self, seen: Observed, memory: TpuHistory) -> str:
         """The TPU's state, its cost so far, and trouble if there is any."""
         matter = "" if seen.trouble is None else f"; {seen.trouble}"
-        told = seen.node is not TpuNode.ABSENT  # else it may be there, and gcloud did not tell
-        node = seen.node if told else memory.node
+        is_known = seen.node is not TpuNode.ABSENT  # else it may be there, and gcloud did not tell
+        node = seen.node if is_known else memory.node
         if node is TpuNode.ABSENT:
             return f"still waiting for a TPU; it will cost {price_in_words(self.tpu)}{matter}"
-        state = f"is {node}" if told else f"was {node} when gcloud last told"
-        spent = spent_in_words(self.tpu, ready_seconds(memory, seen) if told else memory.ready)
+        state = f"is {node}" if is_known else f"was {node} when gcloud last told"
+        spent = describe_costs(self.tpu, ready_seconds(memory, seen) if is_known else memory.ready)
         ends = f"; end date {self.tpu.end_date}" if self.tpu.end_date else ""
         return f"this TPU {state}: {spent}{ends}{matter}"
 
@@ -166,7 +171,7 @@ def rehearse(driver: Driver) -> None:
     ready = Observed(queue=Queue.ACTIVE, node=TpuNode.READY)
     finished = TpuRun(exists=True, checkpoint=0, finished=True)
     memory = TpuHistory()
-    for seen in (
+    for observed in (
         Observed(),
         dataclasses.replace(ready, hosts=Hosts.BARE),
         dataclasses.replace(ready, hosts=Hosts.IDLE),
@@ -174,7 +179,7 @@ def rehearse(driver: Driver) -> None:
         dataclasses.replace(ready, hosts=Hosts.ENDED, run=finished),
         Observed(run=finished),
     ):
-        step = decide(seen, memory)
+        step = decide(observed, memory)
         driver.say(f"# {step.words}")
-        driver.do(step, seen)
-        memory = remember(memory, seen, step, succeeded=True)
+        driver.do(step, observed)
+        memory = remember(memory, observed, step, succeeded=True)

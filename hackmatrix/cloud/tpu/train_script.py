@@ -4,7 +4,7 @@ import shlex
 
 from hackmatrix.cloud.tpu import gcloud_lines as commands
 from hackmatrix.cloud.tpu.description import Description
-from hackmatrix.cloud.tpu.hosts import PLACE, compile_cache
+from hackmatrix.cloud.tpu.hosts import HOST_FOLDER, compile_cache
 from hackmatrix.core.errors import UserError
 
 
@@ -20,13 +20,13 @@ def train_script(tpu: Description) -> str:
 
     They keep compiled programs for the next machine, and exit as the training does.
     """
-    return f"""export JAX_COMPILATION_CACHE_DIR={PLACE}/jax-cache PYTHONUNBUFFERED=1
-cd {PLACE}/repo
+    return f"""export JAX_COMPILATION_CACHE_DIR={HOST_FOLDER}/jax-cache PYTHONUNBUFFERED=1
+cd {HOST_FOLDER}/repo
 code=0
 trap 'kill $!; wait $! || true' TERM # a signal that the shell gets is for the training
-{PLACE}/venv/bin/python -m hackmatrix {shlex.join(train_arguments(tpu))} &
+{HOST_FOLDER}/venv/bin/python -m hackmatrix {shlex.join(train_arguments(tpu))} &
 wait $! || code=$?
-gcloud storage rsync {PLACE}/jax-cache {compile_cache(tpu)} || true
+gcloud storage rsync {HOST_FOLDER}/jax-cache {compile_cache(tpu)} || true
 exit $code"""
 
 

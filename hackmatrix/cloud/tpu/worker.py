@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from hackmatrix.cloud.tpu.hosts import PLACE, SECRETS, SESSION
+from hackmatrix.cloud.tpu.hosts import HOST_FOLDER, SECRETS, SESSION
 from hackmatrix.core.processes.python_module import python_module
 
 PREFIX = "hackmatrix-tpu: "
@@ -68,14 +68,14 @@ def start(place: Path, job: str, marker: str, command: list[str], *, again: bool
 
 def work(place: Path, job: str, marker: str, command: list[str]) -> int:
     """Trains, with its output to the terminal and the log; keeps and returns its exit code."""
-    words = [sys.executable, "-m", "hackmatrix", *command]  # the clone, where it is started
+    command_line = [sys.executable, "-m", "hackmatrix", *command]  # the clone, where it is started
     environment = {
         "JAX_COMPILATION_CACHE_DIR": str(place / "jax-cache"),
         "PYTHONUNBUFFERED": "1",
         **_secrets(Path.home() / SECRETS),
     }
     start = subprocess.Popen(
-        words,
+        command_line,
         cwd=place / "repo",
         env={**os.environ, **environment},
         stdout=subprocess.PIPE,
@@ -104,7 +104,7 @@ def work(place: Path, job: str, marker: str, command: list[str]) -> int:
     return code
 
 
-def main(argv: list[str], place: Path = Path(PLACE)) -> int:
+def main(argv: list[str], place: Path = Path(HOST_FOLDER)) -> int:
     """Runs a command line."""
     parser = argparse.ArgumentParser(prog="hackmatrix.cloud.tpu.worker")
     parser.add_argument("what", choices=("look", "start", "work"))

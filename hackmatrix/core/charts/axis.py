@@ -50,7 +50,7 @@ class Axis(NamedTuple):
         return [value for value in values if self.low <= value <= self.high]
 
 
-def abbreviated(value: float) -> str:
+def abbreviate(value: float) -> str:
     """A number in a few characters: 40M, 2.5k, 0.0003."""
     for size, sign in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= size:

@@ -33,9 +33,9 @@ class Line(NamedTuple):
         if self.lows:
             up = _finite(at, self.xs, self.highs)
             down = _finite(at, self.xs, self.lows)
-            band = _joined([*up, *reversed(down)])
+            band = _join_points([*up, *reversed(down)])
             yield f'<polygon points="{band}" fill="{colour}" opacity="0.18"/>'
-        path = _joined(_finite(at, self.xs, self.ys))
+        path = _join_points(_finite(at, self.xs, self.ys))
         stroke = 'stroke-width="0.8" opacity="0.45"' if self.is_thin else 'stroke-width="2"'
         yield f'<polyline points="{path}" fill="none" stroke="{colour}" {stroke}/>'
 
@@ -55,12 +55,12 @@ class Points(NamedTuple):
 
     def draw(self, at: At, colour: str) -> Iterator[str]:
         """The elements of the points."""
-        for place, (x, y) in enumerate(zip(self.xs, self.ys, strict=True)):
+        for index, (x, y) in enumerate(zip(self.xs, self.ys, strict=True)):
             if not (math.isfinite(x) and math.isfinite(y)):
                 continue
             across, down = at(x, y)
-            opacity = 0.15 + 0.85 * self.shades[place] if self.shades else 0.85
-            note = f"<title>{escape(self.notes[place])}</title>" if self.notes else ""
+            opacity = 0.15 + 0.85 * self.shades[index] if self.shades else 0.85
+            note = f"<title>{escape(self.notes[index])}</title>" if self.notes else ""
             yield (
                 f'<circle cx="{across:.1f}" cy="{down:.1f}" r="4" fill="{colour}" '
                 f'fill-opacity="{opacity:.2f}" stroke="{colour}" stroke-opacity="0.4">{note}'
@@ -109,10 +109,10 @@ class Intervals(NamedTuple):
     def draw(self, at: At, colour: str) -> Iterator[str]:
         """The elements of the line at 0, the intervals and the means."""
         count = len(self.means)
-        yield f'<polyline points="{_joined([at(0, 0), at(0, count)])}" class="axis"/>'
+        yield f'<polyline points="{_join_points([at(0, 0), at(0, count)])}" class="axis"/>'
         for row, (low, high) in enumerate(zip(self.lows, self.highs, strict=True)):
             middle = count - row - 0.5
-            ends = _joined([at(low, middle), at(high, middle)])
+            ends = _join_points([at(low, middle), at(high, middle)])
             yield f'<polyline points="{ends}" stroke="{colour}" stroke-width="2"/>'
         middles = [count - row - 0.5 for row in range(count)]
         yield from Points(self.name, self.means, middles).draw(at, colour)
@@ -150,5 +150,5 @@ def _finite(at: At, xs: Sequence[float], ys: Sequence[float]) -> list[tuple[floa
     return [at(x, y) for x, y in pairs if math.isfinite(x) and math.isfinite(y)]
 
 
-def _joined(points: Sequence[tuple[float, float]]) -> str:
+def _join_points(points: Sequence[tuple[float, float]]) -> str:
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)

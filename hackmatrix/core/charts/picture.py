@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import NamedTuple
 
-from hackmatrix.core.charts.axis import Axis, abbreviated
+from hackmatrix.core.charts.axis import Axis, abbreviate
 from hackmatrix.core.charts.marks import COLOURS, Mark
 
 _WIDTH, _HEIGHT = 348, 230  # of what a panel shows, pixels
@@ -98,10 +98,10 @@ def _panel(panel: Panel, colours: dict[str, str]) -> Iterator[str]:
     for tick in [] if panel.rows else up.ticks():
         y = at(across.low, tick)[1]
         yield f'<line x1="{left:g}" x2="{right:g}" y1="{y:.1f}" y2="{y:.1f}" class="axis"/>'
-        yield f'<text x="{left - 6:g}" y="{y + 4:.1f}" class="end">{abbreviated(tick)}</text>'
+        yield f'<text x="{left - 6:g}" y="{y + 4:.1f}" class="end">{abbreviate(tick)}</text>'
     for tick in across.ticks():
         x = at(tick, up.low)[0]
-        yield f'<text x="{x:.1f}" y="{bottom + 18:g}" class="mid">{abbreviated(tick)}</text>'
+        yield f'<text x="{x:.1f}" y="{bottom + 18:g}" class="mid">{abbreviate(tick)}</text>'
     middle = left + _WIDTH / 2
     yield f'<text x="{middle:.1f}" y="{bottom + 36:g}" class="mid">{escape(panel.x)}</text>'
     half = (_TOP + bottom) / 2

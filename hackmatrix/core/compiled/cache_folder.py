@@ -98,15 +98,17 @@ def belongs_to_user(file: os.stat_result) -> bool:
 
 def entries(folder: Path) -> list[CacheEntry]:
     """The files of the cache in a folder; none if it can't be read."""
-    found = []
+    cache_entries = []
     for path in _files(folder):
         try:
             file = path.stat(follow_symlinks=False)
         except OSError:  # another process has removed it
             continue
         kept = _KEPT.fullmatch(path.name) is not None
-        found.append(CacheEntry(path, file.st_size, max(file.st_atime, file.st_mtime), kept))
-    return found
+        cache_entries.append(
+            CacheEntry(path, file.st_size, max(file.st_atime, file.st_mtime), kept)
+        )
+    return cache_entries
 
 
 def remove(unwanted: Iterable[CacheEntry]) -> int:

@@ -72,13 +72,13 @@ class KeptExecutables:
         """Compiles a program that has not been kept, and keeps it for other processes."""
         text = lowered.as_text()
         if (name := self._names[program]) is None or _LAPACK in text:
-            made = lowered.compile()
+            executable = lowered.compile()
         else:
             # A file holds the classes of arguments and results too, of which no program tells.
             key = _key_of_program(f"{text}{lowered.in_tree}{lowered.out_tree}", self._device)
-            made = _load(key, self._device) or _compile_and_keep(key, lowered)
+            executable = _load(key, self._device) or _compile_and_keep(key, lowered)
             kept_programs.write(name, key.encode())
-        self._made[program] = made
+        self._made[program] = executable
 
 
 def _key_of_name(name: str, device: jax.Device) -> str | None:
@@ -118,12 +118,12 @@ def _load(key: str, device: jax.Device) -> Compiled | None:
 
 
 def _compile_and_keep(key: str, lowered: Lowered) -> Compiled:
-    found = []
+    events = []
     thread = threading.get_ident()
 
     def listen(event: str, **_: object) -> None:
         if event == _FOUND_BY_JAX and threading.get_ident() == thread:
-            found.append(event)
+            events.append(event)
 
     monitoring.register_event_listener(listen)
     try:
@@ -132,7 +132,7 @@ def _compile_and_keep(key: str, lowered: Lowered) -> Compiled:
         monitoring.unregister_event_listener(listen)
     # jaxlib 0.10 writes files that lack functions of an executable that it has read itself, and
     # can't write one that has run.
-    if not found:
+    if not events:
         try:
             content = pickle.dumps(serialize(executable))
         except Exception:  # then the next process compiles it too

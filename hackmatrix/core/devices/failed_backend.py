@@ -12,7 +12,7 @@ _OF_TPUS = re.compile(r"/dev/(accel|vfio/)\d+")
 _MOST = 300  # characters of JAX's reason
 
 
-def explained(error: RuntimeError | AssertionError) -> str | None:
+def explain(error: RuntimeError | AssertionError) -> str | None:
     """Says which backend does not start, why, and what holds its TPU; None of other errors."""
     chosen = os.environ.get("JAX_PLATFORMS")
     if found := _FAILED.search(str(error)):
@@ -41,11 +41,11 @@ def tpu_holders(processes: Path = Path("/proc")) -> list[str]:
     return [
         f"process {process.name} ({_command(process)})"
         for process in sorted(processes.glob("[0-9]*"))
-        if process.name != str(os.getpid()) and any(map(_OF_TPUS.fullmatch, _opened(process)))
+        if process.name != str(os.getpid()) and any(map(_OF_TPUS.fullmatch, _open_files(process)))
     ]
 
 
-def _opened(process: Path) -> Iterable[str]:
+def _open_files(process: Path) -> Iterable[str]:
     try:
         return [os.readlink(file) for file in (process / "fd").iterdir()]
     except OSError:  # it has ended, or is another user's

@@ -91,20 +91,20 @@ def first_index(size: int) -> Array:
 
 def pmean(tree: Any) -> Any:
     """`pmean` over the mesh axis; call inside `on_devices`."""
-    return _exchanged(jax.lax.pmean, tree)
+    return _reduce_tree(jax.lax.pmean, tree)
 
 
 def psum(tree: Any) -> Any:
     """`psum` over the mesh axis; call inside `on_devices`."""
-    return _exchanged(jax.lax.psum, tree)
+    return _reduce_tree(jax.lax.psum, tree)
 
 
 def pmax(tree: Any) -> Any:
     """`pmax` over the mesh axis; call inside `on_devices`."""
-    return _exchanged(jax.lax.pmax, tree)
+    return _reduce_tree(jax.lax.pmax, tree)
 
 
-def _exchanged(reduce: Callable[[Any, str], Any], tree: Any) -> Any:
+def _reduce_tree(reduce: Callable[[Any, str], Any], tree: Any) -> Any:
     """Reduces all arrays of a dtype as one: for each array processes would wait for each other."""
     arrays, structure = jax.tree.flatten(tree)
     if jax.lax.axis_size(AXIS) == 1 or len(arrays) < 2:

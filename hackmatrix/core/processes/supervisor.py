@@ -22,7 +22,7 @@ _LOOK_SECONDS = 1.0  # between two looks at whether the child still runs
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def watched(module: str, arguments: Sequence[str], stall_timeout: float) -> int:
+def supervise(module: str, arguments: Sequence[str], stall_timeout: float) -> int:
     """Runs `module PIPE ARGUMENT...` as a child and returns an exit code.
 
     The child writes a byte to the pipe, which is given as the number of an open file, whenever it
@@ -42,7 +42,7 @@ def watched(module: str, arguments: Sequence[str], stall_timeout: float) -> int:
         process_group=0,
     ) as child:
         os.close(writer)
-        with _forwarding_to(child):
+        with _forward_signals(child):
             met = _follow(child, reader, stall_timeout)
             if stuck := child.poll() is None:
                 child.kill()
@@ -91,7 +91,7 @@ def _meaning(code: int, *, met: bool, stuck: bool, stall_timeout: float) -> tupl
 
 
 @contextlib.contextmanager
-def _forwarding_to(child: "subprocess.Popen[bytes]") -> Iterator[None]:
+def _forward_signals(child: "subprocess.Popen[bytes]") -> Iterator[None]:
     """Sends the signals that reach this process to the child."""
 
     def forward(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
@@ -102,5 +102,5 @@ def _forwarding_to(child: "subprocess.Popen[bytes]") -> Iterator[None]:
     try:
         yield
     finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+        for sig, handler in before.items():
+            signal.signal(sig, handler)

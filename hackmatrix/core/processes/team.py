@@ -44,7 +44,7 @@ class LostError(Exception):
     """Another process of the team is gone, or does not answer; training can't go on here."""
 
 
-class Place(NamedTuple):
+class TeamConfig(NamedTuple):
     """This process's place in its team; None for what JAX is to find out."""
 
     coordinator: str | None = None  # host:port
@@ -173,7 +173,7 @@ def is_end(order: Order) -> bool:
 
 
 def join(
-    place: Place,
+    place: TeamConfig,
     beat: Callable[[], None],
     tell: Callable[[str], None],
     give_up: Callable[[str], None],

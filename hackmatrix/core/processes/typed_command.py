@@ -10,7 +10,7 @@ from pathlib import Path
 _PACKAGE = Path(__file__).resolve().parents[2]
 
 
-def typed_command() -> str:
+def command_name() -> str:
     """`hackmatrix`, or what stands for it where that name on PATH is missing or another program.
 
     Quoted for a shell. In a clone that is not installed, the interpreter runs the package's folder.

@@ -127,7 +127,7 @@ def _plain(level: Level) -> dict[str, Any]:
 
 
 def _level(content: Any, *, is_last: bool) -> Level:
-    settings = _named(content, [each.name for each in fields(Level)])
+    settings = _check_names(content, [each.name for each in fields(Level)])
     level = Level(**{each.name: _read(each.name, each.default, settings) for each in fields(Level)})
     if is_last and level.advance is not None:
         raise ValueError("is the last one, so there is nothing to advance to; leave advance out")
@@ -147,30 +147,30 @@ def _read(name: str, default: Any, given: Mapping[str, Any]) -> Any:
         return _advance(value)
     limits = _LIMITS[name]
     if not isinstance(default, Span):
-        return _number(float if name in ("share", "retry") else int, name, value, limits)
+        return _parse_number(float if name in ("share", "retry") else int, name, value, limits)
     ends = value if isinstance(value, list) else [value, value]
     if len(ends) != 2:
         raise ValueError(f"{name} must be a number or a range [low, high], got {value!r:.60}")
-    low, high = (_number(int, name, end, limits) for end in ends)
+    low, high = (_parse_number(int, name, end, limits) for end in ends)
     if low > high:
         raise ValueError(f"{name} must go from low to high, got {value!r:.60}")
     return Span(low, high)
 
 
 def _advance(content: Any) -> Advance:
-    settings = _named(content, [*RESULTS, "games"], "advance")
+    settings = _check_names(content, [*RESULTS, "games"], "advance")
     results = [name for name in RESULTS if name in settings]
     if len(results) != 1:
         raise ValueError(f"advance must name one of {' and '.join(RESULTS)}, got {content!r:.60}")
     most = {"stages_cleared": LAST_STAGE, "win_rate": 1}[results[0]]
-    at_least = _number(
+    at_least = _parse_number(
         float, f"advance.{results[0]}", settings[results[0]], OptionRange(at_least=0, at_most=most)
     )
     games = settings.get("games", Advance.games)
-    return Advance(results[0], at_least, _number(int, "advance.games", games, _GAMES))
+    return Advance(results[0], at_least, _parse_number(int, "advance.games", games, _GAMES))
 
 
-def _named(content: Any, names: Iterable[str], what: str = "it") -> dict[str, Any]:
+def _check_names(content: Any, names: Iterable[str], what: str = "it") -> dict[str, Any]:
     if not isinstance(content, dict):
         raise ValueError(f"{what} must hold names with values, got {content!r:.60}")
     names = list(names)
@@ -182,11 +182,11 @@ def _named(content: Any, names: Iterable[str], what: str = "it") -> dict[str, An
     return content
 
 
-def _number(kind: type, name: str, value: Any, limits: OptionRange) -> Any:
+def _parse_number(kind: type, name: str, value: Any, limits: OptionRange) -> Any:
     try:
-        number = convert(kind, value)
+        result = convert(kind, value)
     except ValueError as error:
         raise ValueError(f"{name} {error}") from None
-    if number not in limits:
+    if result not in limits:
         raise ValueError(f"{name} must be {limits}, got {value!s:.60}")
-    return number
+    return result

@@ -76,8 +76,8 @@ def begin(
     def some(old: Started, entered: Any, lost: Array, level: Array) -> Started:
         new, entered = games.to_state(old.game), games.to_state(entered)
         dice = new.dice
-        retries = lost & _chance(dice, _Site.RETRY, _each(levels, "retry")[level])
-        at_level = ~retries & _chance(dice, _Site.SHARE, _each(levels, "share")[level])
+        retries = lost & _chance(dice, _Site.RETRY, _setting_of_levels(levels, "retry")[level])
+        at_level = ~retries & _chance(dice, _Site.SHARE, _setting_of_levels(levels, "share")[level])
         state = select(at_level, _start(new, level, levels), new)
         game = games.from_state(select(retries, replace(entered, dice=dice), state))
         return Started(game, games.observe(game), at_level)
@@ -93,14 +93,14 @@ def _start(new: State, level: Array, levels: tuple[Level, ...]) -> State:
     """
     dice, player, no = new.dice, new.player, jnp.zeros_like(new.show)
 
-    def drawn(site: _Site) -> Array:
-        low, high = (_each(levels, site.name.lower())[level, end] for end in (0, 1))
+    def draw(site: _Site) -> Array:
+        low, high = (_setting_of_levels(levels, site.name.lower())[level, end] for end in (0, 1))
         return low + bounded(_word(dice, site), high - low + 1)
 
-    stage = drawn(_Site.STAGES)
+    stage = draw(_Site.STAGES)
     interval = STAGE_INTERVAL - stage
-    quiet = _each(levels, "quiet_turns")[level]
-    owned, acquired = _programs(dice, drawn(_Site.PROGRAMS))
+    quiet = _setting_of_levels(levels, "quiet_turns")[level]
+    owned, acquired = _programs(dice, draw(_Site.PROGRAMS))
     state = replace(
         new,
         stage=stage,
@@ -108,14 +108,14 @@ def _start(new: State, level: Array, levels: tuple[Level, ...]) -> State:
         next_task=where(quiet == _NOT_GIVEN, interval, quiet),
         player=replace(
             player,
-            credits=player.credits + drawn(_Site.CREDITS),
-            energy=player.energy + drawn(_Site.ENERGY),
-            siphons=player.siphons + drawn(_Site.SIPHONS),
+            credits=player.credits + draw(_Site.CREDITS),
+            energy=player.energy + draw(_Site.ENERGY),
+            siphons=player.siphons + draw(_Site.SIPHONS),
         ),
         owned=owned,
         acquired=acquired,
     )
-    most = _each(levels, "transmissions")[level]
+    most = _setting_of_levels(levels, "transmissions")[level]
     most = where(most == _NOT_GIVEN, LAST_STAGE, most)
     more = jnp.minimum(stage, most) - 1  # the new game has one already
     state = spawn(state, more, scheduled=no, owed=no, first=FIRST_STAGE_SPAWN + 1)
@@ -145,7 +145,7 @@ def _programs(dice: Dice, count: Array) -> tuple[Array, Any]:
 _NOT_GIVEN = -1
 
 
-def _each(levels: tuple[Level, ...], setting: str) -> Array:
+def _setting_of_levels(levels: tuple[Level, ...], setting: str) -> Array:
     """A setting of each level, [L] or [L, 2]."""
     values = [getattr(level, setting) for level in levels]
     numbers = np.array([_NOT_GIVEN if value is None else value for value in values])

@@ -9,7 +9,7 @@ import numpy as np
 
 from hackmatrix.environments.interface.environment import Environment, PyTree
 
-__all__ = ["Box", "Discrete", "Space", "StepSpec", "traced_spec"]
+__all__ = ["Box", "Discrete", "Space", "StepSpec", "trace_spec"]
 
 Array = jax.Array
 Bound = float | tuple[float, ...]
@@ -124,7 +124,7 @@ class StepSpec(NamedTuple):
     info: dict[str, PyTree]
 
 
-def traced_spec(env: Environment) -> StepSpec:
+def trace_spec(env: Environment) -> StepSpec:
     """The shapes and dtypes that any environment's `step` returns, found by tracing it."""
     key = jax.eval_shape(lambda: jax.random.key(0))
     _, state = jax.eval_shape(env.reset, key)

@@ -6,7 +6,7 @@ from enum import IntEnum
 from types import ModuleType
 from typing import Any, TypeVar
 
-from hackmatrix.game.conformance.recorded_dice import NEGLIGIBLE, ImpossibleOutcome, ToldDice
+from hackmatrix.game.conformance.recorded_dice import NEGLIGIBLE, ImpossibleOutcome, RecordedDice
 from hackmatrix.game.conformance.recording import UNDO, RecordedStep
 from hackmatrix.game.conformance.step import StepReplay
 from hackmatrix.game.engine import enemy_turn, stage
@@ -76,8 +76,8 @@ class ReplayAsOriginal(StepReplay):
         """Takes the action as the original does."""
         dice = self.dice
         with (
-            _replaced(enemy_turn, spawn=dice.spawn, MAX_ENEMIES=_NO_LIMIT),
-            _replaced(stage, spawn=dice.spawn),
+            _replace_names(enemy_turn, spawn=dice.spawn, MAX_ENEMIES=_NO_LIMIT),
+            _replace_names(stage, spawn=dice.spawn),
         ):
             outcome = game.step(self.step.action)
         if dice.overlooked:
@@ -100,7 +100,7 @@ class ReplayAsOriginal(StepReplay):
                 self.rules.add(DeclaredDifference.FORGOTTEN_FLAGS)
 
 
-class OriginalDice(ToldDice):
+class OriginalDice(RecordedDice):
     """Recorded outcomes, including those where the original's random search for a cell gives up.
 
     In 100 tries it misses the only allowed cell once in 17 times, and both of two once in 300.
@@ -150,7 +150,7 @@ def _empty_cells(state: State) -> set[int]:
 
 
 @contextmanager
-def _replaced(module: ModuleType, **names: Any) -> Iterator[None]:
+def _replace_names(module: ModuleType, **names: Any) -> Iterator[None]:
     old = {name: getattr(module, name) for name in names}
     vars(module).update(names)
     try:

@@ -55,7 +55,7 @@ def fields(
     return read
 
 
-def each(reader: Reader[_T], length: int | None = None) -> Reader[list[_T]]:
+def list_of(reader: Reader[_T], length: int | None = None) -> Reader[list[_T]]:
     """A reader for lists, of a fixed length if one is given."""
 
     def read(raw: Any) -> list[_T]:
@@ -104,7 +104,7 @@ def whole(raw: Any) -> int:
     return raw
 
 
-def number(raw: Any) -> float:
+def read_number(raw: Any) -> float:
     """Reads a number, as a float."""
     if type(raw) not in (int, float) or not abs(raw) <= sys.float_info.max:
         raise WrongField(f"expected a number, got {shown(raw)}")

@@ -20,11 +20,11 @@ from typing import Any
 from hackmatrix.game.conformance.field_tables import (
     OutOfRange,
     WrongField,
-    each,
     fields,
     flag,
-    number,
+    list_of,
     one_of,
+    read_number,
     whole,
     within,
 )
@@ -86,14 +86,14 @@ def _reward(raw: Any) -> dict[str, float]:
 
 def _units(raw: Any) -> float:
     """A reward in units: an int if it is a multiple of the unit, else a float."""
-    units = number(raw) / UNIT
+    units = read_number(raw) / UNIT
     return round(units) if abs(units - round(units)) < _ROUNDING else units
 
 
 # --- states --------------------------------------------------------------------------------------
 
 
-def _recorded_state(raw: Any) -> RecordedState:
+def _read_state(raw: Any) -> RecordedState:
     try:
         data = fields(raw, _STATE, _STATE.keys())
     except OutOfRange as fault:
@@ -108,7 +108,7 @@ def _state_flags(raw: Any) -> dict[str, bool]:
 
 def _player(raw: Any) -> Player:
     player = fields(raw, _PLAYER, _PLAYER.keys())
-    return Player(_taken_place(player), **player)
+    return Player(_pop_cell(player), **player)
 
 
 def _cell(raw: Any) -> Cell:
@@ -119,23 +119,23 @@ def _cell(raw: Any) -> Cell:
 def _enemy(raw: Any) -> Enemy:
     enemy = fields(raw, _ENEMY, {"type", "row", "col", "hp"})
     from_schedule = enemy.pop("from_task", False)
-    return Enemy(cell=_taken_place(enemy), from_schedule=from_schedule, **enemy)
+    return Enemy(cell=_pop_cell(enemy), from_schedule=from_schedule, **enemy)
 
 
 def _transmission(raw: Any) -> Transmission:
     transmission = fields(raw, _TRANSMISSION, {"type", "row", "col", "turns"})
     from_schedule = transmission.pop("from_task", False)
-    cell = _taken_place(transmission)
+    cell = _pop_cell(transmission)
     return Transmission(cell, from_schedule=from_schedule, **transmission)
 
 
-def _taken_place(data: dict[str, Any]) -> int:
+def _pop_cell(data: dict[str, Any]) -> int:
     row, col = data.pop("row"), data.pop("col")
     return int(row * SIZE + col)
 
 
-def _place(raw: Any) -> int:
-    row, col = each(_coordinate, 2)(raw)
+def _read_cell(raw: Any) -> int:
+    row, col = list_of(_coordinate, 2)(raw)
     return row * SIZE + col
 
 
@@ -157,7 +157,7 @@ _CELL = {
 }
 _ENEMY = {
     "type": _enemy_type,
-    "last": _place,
+    "last": _read_cell,
     **dict.fromkeys(("row", "col"), _coordinate),
     **dict.fromkeys(("hp", "disabled"), whole),
     **dict.fromkeys(("stunned", "from_task", "from_siphon"), flag),
@@ -172,20 +172,20 @@ _STATE = {
     "stage": within(1, LAST_STAGE),
     "player": _player,
     "flags": _state_flags,
-    "exit": _place,
-    "owned": each(_program),
-    "cells": each(_cell, CELLS),
-    "enemies": each(_enemy),
-    "transmissions": each(_transmission),
+    "exit": _read_cell,
+    "owned": list_of(_program),
+    "cells": list_of(_cell, CELLS),
+    "enemies": list_of(_enemy),
+    "transmissions": list_of(_transmission),
     **dict.fromkeys(("turn", "atk_uses", "interval", "next_task", "pending", "history"), whole),
 }
 _REWARD = {_PART_NAMES.get(part, part): _units for part in REWARD_PARTS}
 _STEP = {
-    "valid": each(whole),
+    "valid": list_of(whole),
     "action": _action,
-    "after": _recorded_state,
+    "after": _read_state,
     "reward": _reward,
-    "order": each(each(whole)),
+    "order": list_of(list_of(whole)),
     **dict.fromkeys(FLAGS, flag),
 }
-_GAME = {"initial": _recorded_state, "steps": each(_step)}
+_GAME = {"initial": _read_state, "steps": list_of(_step)}

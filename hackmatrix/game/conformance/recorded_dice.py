@@ -31,11 +31,11 @@ class ImpossibleOutcome(Exception):
     @classmethod
     def among(cls, site: Site, wanted: Any, allowed: Sequence[Any]) -> Self:
         """The error for a recorded outcome that is not among the engine's options."""
-        options = ", ".join(_shown(site, option) for option in dict.fromkeys(allowed))
-        return cls(site, f"recorded {_shown(site, wanted)}, possible {options}")
+        options = ", ".join(_format(site, option) for option in dict.fromkeys(allowed))
+        return cls(site, f"recorded {_format(site, wanted)}, possible {options}")
 
 
-class ToldDice(Dice):
+class RecordedDice(Dice):
     """Dice for one recorded step, which return the recorded outcomes.
 
     Args:
@@ -115,12 +115,12 @@ class ToldDice(Dice):
         return []
 
     def _block_cell(self, _options: Sequence[int], index: int) -> int:
-        attempt, place = divmod(index, LAYOUT_STRIDE)
-        if place >= len(self.layout):
+        attempt, block = divmod(index, LAYOUT_STRIDE)
+        if block >= len(self.layout):
             raise ImpossibleOutcome(Site.BLOCK_CELL, f"{len(self.layout)} blocks are recorded")
-        if attempt > 0 and self.recorded.cells[self.layout[place]].is_block:
+        if attempt > 0 and self.recorded.cells[self.layout[block]].is_block:
             raise ImpossibleOutcome(Site.BLOCK_CELL, "the recorded layout is not valid")
-        return self._arbitrary(self.layout[place])  # for valid layouts are not equally likely
+        return self._arbitrary(self.layout[block])  # for valid layouts are not equally likely
 
     def _block_is_data(self, _options: Sequence[bool], index: int) -> bool:
         return self.recorded.cells[self.layout[index]].is_data
@@ -207,26 +207,26 @@ def cover(state: State, cell: int) -> str:
     return "behind a transmission" if between & state.occupied() else "in the open"
 
 
-_TELL: dict[Site, Callable[[ToldDice, Any, int], Any]] = {
-    Site.EXIT_CORNER: ToldDice._exit_corner,
-    Site.BLOCK_COUNT: ToldDice._block_count,
-    Site.BLOCK_CELL: ToldDice._block_cell,
-    Site.BLOCK_IS_DATA: ToldDice._block_is_data,
-    Site.BLOCK_IS_QUESTION: ToldDice._block_is_question,
-    Site.BLOCK_POINTS: ToldDice._block_points,
-    Site.BLOCK_PROGRAM: ToldDice._block_program,
-    Site.RESOURCE_IS_CREDITS: ToldDice._resource_is_credits,
-    Site.RESOURCE_AMOUNT: ToldDice._resource_amount,
-    Site.SPAWN_CELL: ToldDice._spawn_cell,
-    Site.SPAWN_TYPE: ToldDice._spawn_type,
-    Site.ENEMY_ORDER: ToldDice._enemy_order,
-    Site.POLY_TYPE: ToldDice._poly_type,
-    Site.WARP_TARGET: ToldDice._warp_target,
+_TELL: dict[Site, Callable[[RecordedDice, Any, int], Any]] = {
+    Site.EXIT_CORNER: RecordedDice._exit_corner,
+    Site.BLOCK_COUNT: RecordedDice._block_count,
+    Site.BLOCK_CELL: RecordedDice._block_cell,
+    Site.BLOCK_IS_DATA: RecordedDice._block_is_data,
+    Site.BLOCK_IS_QUESTION: RecordedDice._block_is_question,
+    Site.BLOCK_POINTS: RecordedDice._block_points,
+    Site.BLOCK_PROGRAM: RecordedDice._block_program,
+    Site.RESOURCE_IS_CREDITS: RecordedDice._resource_is_credits,
+    Site.RESOURCE_AMOUNT: RecordedDice._resource_amount,
+    Site.SPAWN_CELL: RecordedDice._spawn_cell,
+    Site.SPAWN_TYPE: RecordedDice._spawn_type,
+    Site.ENEMY_ORDER: RecordedDice._enemy_order,
+    Site.POLY_TYPE: RecordedDice._poly_type,
+    Site.WARP_TARGET: RecordedDice._warp_target,
 }
 _CELLS = (Site.EXIT_CORNER, Site.BLOCK_CELL, Site.SPAWN_CELL)
 
 
-def _shown(site: Site, value: Any) -> str:
+def _format(site: Site, value: Any) -> str:
     if site in _CELLS:
         return f"({row(value)},{col(value)})"
     return str(getattr(value, "name", value)).lower()

@@ -20,22 +20,22 @@ def read_games(path: Path) -> Iterator[RecordedGame]:
     Raises:
         UserError: the file is missing, corrupt or of another format; the message names the place.
     """
-    number = 0  # line number, from 1
+    line_number = 0  # line number, from 1
     try:
         with path.open("rb") as file:
             packed = file.read(len(_GZIP)) == _GZIP
             file.seek(0)
             lines = cast(IO[bytes], gzip.GzipFile(fileobj=file)) if packed else file
             for line in lines:
-                number += 1
+                line_number += 1
                 game = read_game(line)
                 rebuild_saved_states(game)
                 yield game
     except WrongField as error:
-        raise UserError(f"{path}: line {number}: {error}") from None
+        raise UserError(f"{path}: line {line_number}: {error}") from None
     except OSError as error:
         raise UserError(f"{path}: {error.strerror or error}") from None
     except (EOFError, zlib.error) as error:
         raise UserError(f"{path}: corrupt gzip file: {error}") from None
-    if number == 0:
+    if line_number == 0:
         raise UserError(f"{path}: no recorded games in it")

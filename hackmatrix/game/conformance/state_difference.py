@@ -12,7 +12,7 @@ _POSITION = [f.name for f in fields(Position)]
 # The fields that a recording contains. It lacks the dice, the events and how the game ended.
 _STATE = ["stage", "exit", "interval", "next_task", "pending", "step", *_POSITION, "saved"]
 _PARTS = {kind: [f.name for f in fields(kind)] for kind in (Cell, Player, Enemy, Transmission)}
-_PLACES = ("exit", "cell", "last")
+_CELL_FIELDS = ("exit", "cell", "last")
 
 
 def first_difference(engine: State, recorded: State) -> str | None:
@@ -38,18 +38,18 @@ def _in_value(name: str, path: str, engine: Any, recorded: Any) -> Iterator[str]
             names = [name for name in names if name != "last"]  # only cryptogs have one
         yield from _in_fields(names, f"{path}.", engine, recorded)
     else:
-        yield f"{path}: engine {_shown(name, engine)}, recorded {_shown(name, recorded)}"
+        yield f"{path}: engine {_format(name, engine)}, recorded {_format(name, recorded)}"
 
 
 def _in_list(name: str, path: str, engine: list[Any], recorded: list[Any]) -> Iterator[str]:
     if len(engine) != len(recorded):
         yield f"{path}: engine has {len(engine)}, recorded {len(recorded)}"
     for i, (a, b) in enumerate(zip(engine, recorded, strict=False)):
-        place = _shown("cell", i) if name == "cells" else str(i)
+        place = _format("cell", i) if name == "cells" else str(i)
         yield from _in_value("", f"{path}[{place}]", a, b)
 
 
-def _shown(name: str, value: Any) -> str:
-    if name in _PLACES:
+def _format(name: str, value: Any) -> str:
+    if name in _CELL_FIELDS:
         return f"{row(value)},{col(value)}"
     return getattr(value, "name", str(value)).lower()

@@ -2,7 +2,7 @@
 
 from dataclasses import fields, replace
 
-from hackmatrix.game.conformance.recorded_dice import ImpossibleOutcome, ToldDice
+from hackmatrix.game.conformance.recorded_dice import ImpossibleOutcome, RecordedDice
 from hackmatrix.game.conformance.recording import RecordedStep
 from hackmatrix.game.conformance.state_difference import first_difference
 from hackmatrix.game.engine.game import Game, Outcome
@@ -29,9 +29,9 @@ class StepReplay:
         self.after = after
         self.dice = self.told_dice()
 
-    def told_dice(self) -> ToldDice:
+    def told_dice(self) -> RecordedDice:
         """Dice that return the recorded outcomes."""
-        return ToldDice(self.state, self.after, self.step.order)
+        return RecordedDice(self.state, self.after, self.step.order)
 
     def difference(self) -> str | None:
         """Path and values of the first difference from the recording; None if there is none."""

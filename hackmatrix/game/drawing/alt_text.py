@@ -22,7 +22,7 @@ def description(seen: dict[str, Any]) -> str:
             *drawing(seen),
             " ".join(f"{name} {seen[name]}" for name in numbers),
             " ".join(["flags", *(flag for flag in ("show", "calm", "step") if seen[flag])]),
-            f"player {_words(seen['player'])}",
+            f"player {_describe(seen['player'])}",
             " ".join(["owned", *seen["owned"]]),
             *(f"{row(i)},{col(i)} {there}" for i in range(CELLS) if (there := cell_words(seen, i))),
         ]
@@ -33,12 +33,12 @@ def cell_words(seen: dict[str, Any], cell: int) -> str:
     """The content and pieces of a cell as text; empty if there are none."""
     facts = seen["cells"][cell]
     content = "" if facts["content"] == "empty" else facts["content"]
-    parts = [f"{content} {_words(facts)}"]
+    parts = [f"{content} {_describe(facts)}"]
     if cell_of(seen["player"]) == cell:
         parts.append("player")
     for kind, pieces in (("enemy", seen["enemies"]), ("transmission", seen["transmissions"])):
         parts += [
-            f"{kind} {piece.get('type', '')} {_words(piece)}"
+            f"{kind} {piece.get('type', '')} {_describe(piece)}"
             for piece in pieces
             if cell_of(piece) == cell
         ]
@@ -47,7 +47,7 @@ def cell_words(seen: dict[str, Any], cell: int) -> str:
     return ", ".join(" ".join(part.split()) for part in parts if part.strip())
 
 
-def _words(facts: dict[str, Any]) -> str:
+def _describe(facts: dict[str, Any]) -> str:
     return " ".join(
         name if fact is True else f"{name} {fact}"
         for name, fact in facts.items()

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from hackmatrix.game.drawing.letters import ADVANCE, HEIGHT, WIDTH
-from hackmatrix.game.drawing.theme import PLACES, STEPS, TEXT_PLACES
+from hackmatrix.game.drawing.theme import ANCHORS, STEPS, TEXT_ANCHORS
 
 
 class Mark(NamedTuple):
@@ -45,7 +45,7 @@ Marks = Iterator[Mark | Text | SvgGroup]
 
 def shape(place: str, name: str, colour: str) -> Mark:
     """A shape at a place of `look.PLACES`."""
-    return Mark(name, *PLACES[place], colour)
+    return Mark(name, *ANCHORS[place], colour)
 
 
 def row(place: str, name: str, colours: Sequence[str], *, centred: bool = False) -> Marks:
@@ -57,7 +57,7 @@ def row(place: str, name: str, colours: Sequence[str], *, centred: bool = False)
         colours: of the inks.
         centred: the row is centred on the place instead.
     """
-    x, y, size = PLACES[place]
+    x, y, size = ANCHORS[place]
     dx, dy = STEPS[place]
     first = -(len(colours) - 1) / 2 if centred else 0
     for i, colour in enumerate(colours):
@@ -66,10 +66,10 @@ def row(place: str, name: str, colours: Sequence[str], *, centred: bool = False)
 
 def text(place: str, line: str, colour: str) -> Text:
     """A text at a place of `look.TEXT_PLACES`."""
-    return fitted(line, *TEXT_PLACES[place], colour)
+    return fit_text(line, *TEXT_ANCHORS[place], colour)
 
 
-def fitted(
+def fit_text(
     line: str, x: float, y: float, width: float, height: float, align: float, colour: str
 ) -> Text:
     """A text in a box with the upper left corner (x, y), smaller if it would be too wide.

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from hackmatrix.game.drawing.marks import Mark, SvgGroup, Text, fitted, text_width
+from hackmatrix.game.drawing.marks import Mark, SvgGroup, Text, fit_text, text_width
 from hackmatrix.game.rules.programs import PROGRAMS
 from hackmatrix.game.rules.stages import LAST_STAGE
 from hackmatrix.game.rules.stages import MAX_HP as PLAYER_HP
@@ -43,14 +43,14 @@ def stage_stats(seen: dict[str, Any], width: float) -> Iterator[SvgGroup]:
 def _next_spawn(seen: dict[str, Any], x: float, width: float) -> SvgGroup:
     """Turns until the next scheduled spawn, and the number of spawns pending from siphoning."""
     turns, owed = max(1, seen["next_task"] - seen["turn"]), seen["pending"]
-    number = "-" if seen["calm"] else str(turns)
+    turns_text = "-" if seen["calm"] else str(turns)
     when = "no scheduled spawns" if seen["calm"] else f"next scheduled spawn in {turns} turns"
     if not owed:
-        return _stat(x, width, "transmission", "transmission", number, "SPAWN IN", when)
+        return _stat(x, width, "transmission", "transmission", turns_text, "SPAWN IN", when)
     title, room = f"{when}, {owed} owed to siphoning", width * 0.65
-    stat = _stat(x, room, "transmission", "transmission", number, "SPAWN IN", title)
-    left = min(_NUMBER_LEFT + text_width(number, _NUMBER) + 10, room)
-    more = fitted(f"+{owed}", left, 14, width - left - 8, 18, 0, "danger")
+    stat = _stat(x, room, "transmission", "transmission", turns_text, "SPAWN IN", title)
+    left = min(_NUMBER_LEFT + text_width(turns_text, _NUMBER) + 10, room)
+    more = fit_text(f"+{owed}", left, 14, width - left - 8, 18, 0, "danger")
     return stat._replace(marks=(*stat.marks, more))
 
 
@@ -79,14 +79,14 @@ def _stat(
 ) -> SvgGroup:
     marks = (
         Mark(icon, 0, 3, _ICON, colour),
-        fitted(number, _NUMBER_LEFT, 6, width - _NUMBER_LEFT - 8, _NUMBER, 0, "text"),
+        fit_text(number, _NUMBER_LEFT, 6, width - _NUMBER_LEFT - 8, _NUMBER, 0, "text"),
         _label(label, width),
     )
     return SvgGroup(title, x, 0, marks)
 
 
 def _label(label: str, width: float) -> Text:
-    return fitted(label, 1, STAT_HEIGHT - _LABEL, width - 6, _LABEL, 0, "label")
+    return fit_text(label, 1, STAT_HEIGHT - _LABEL, width - 6, _LABEL, 0, "label")
 
 
 def rack(seen: dict[str, Any]) -> Iterator[SvgGroup]:
@@ -112,7 +112,7 @@ def _slot(
     marks = (
         Mark("slot", 0, 0, _SLOT, ground),
         Mark(icon, 16, 9, 36, colour),
-        fitted(name, 5, 52, _SLOT - 10, 9, 0.5, colour),
+        fit_text(name, 5, 52, _SLOT - 10, 9, 0.5, colour),
     )
     title = f"{name}: {state}" if state else name
     return SvgGroup(title, col * (_SLOT + _GAP), row * (_SLOT + _GAP), marks)

@@ -43,7 +43,7 @@ def draw(state: Any, *, reveal: bool = False) -> BoardPicture:
         TypeError: it is not a state.
         ValueError: it is a batch of games.
     """
-    seen = view(shown_state(state), reveal=reveal)
+    seen = view(state_to_draw(state), reveal=reveal)
     return BoardPicture(svg(WIDTH, HEIGHT, scene(seen), words.title(seen), words.description(seen)))
 
 
@@ -54,22 +54,22 @@ def in_words(state: Any, *, reveal: bool = False) -> str:
         state: see `draw`.
         reveal: see `draw`.
     """
-    seen = view(shown_state(state), reveal=reveal)
+    seen = view(state_to_draw(state), reveal=reveal)
     return f"{words.title(seen)}\n{words.description(seen)}\n"
 
 
 def scene(seen: dict[str, Any]) -> list[SvgGroup]:
     """All groups of the picture of a `view`, back to front, independent of format."""
     return [
-        *_moved(panel.stage_stats(seen, _BOARD), _MARGIN),
+        *_move(panel.stage_stats(seen, _BOARD), _MARGIN),
         SvgGroup("rows and columns", 0, _BOARD_TOP, tuple(_coordinates())),
-        *_moved(board(seen), _BOARD_TOP),
-        *_moved(panel.player_stats(seen, _BOARD), _PLAYER_TOP),
-        *_moved(panel.rack(seen), _RACK_TOP),
+        *_move(board(seen), _BOARD_TOP),
+        *_move(panel.player_stats(seen, _BOARD), _PLAYER_TOP),
+        *_move(panel.rack(seen), _RACK_TOP),
     ]
 
 
-def _moved(groups: Iterable[SvgGroup], y: float) -> Iterator[SvgGroup]:
+def _move(groups: Iterable[SvgGroup], y: float) -> Iterator[SvgGroup]:
     return (group._replace(x=_MARGIN + group.x, y=y + group.y) for group in groups)
 
 
@@ -80,7 +80,7 @@ def _coordinates() -> Iterator[Text]:
         yield Text(str(i), _MARGIN + middle - 3, _BOARD + 6, 10, "faint")
 
 
-def shown_state(state: Any) -> State:
+def state_to_draw(state: Any) -> State:
     """Converts to a state of the Python engine."""
     if isinstance(state, Game):
         return state.state

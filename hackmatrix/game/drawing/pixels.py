@@ -11,7 +11,7 @@ from PIL import Image, ImageDraw
 from hackmatrix.game.drawing.letters import ADVANCE, LETTERS
 from hackmatrix.game.drawing.letters import HEIGHT as LETTER_HEIGHT
 from hackmatrix.game.drawing.marks import Mark, SvgGroup, Text
-from hackmatrix.game.drawing.picture import HEIGHT, WIDTH, scene, shown_state
+from hackmatrix.game.drawing.picture import HEIGHT, WIDTH, scene, state_to_draw
 from hackmatrix.game.drawing.shapes import SHAPES
 from hackmatrix.game.drawing.theme import CELL, COLOURS
 from hackmatrix.game.drawing.visible_state import view
@@ -34,7 +34,7 @@ def pixels(state: Any, *, scale: float = 0.75, reveal: bool = False) -> NDArray[
         TypeError: it is not a state.
         ValueError: it is a batch of games.
     """
-    groups = scene(view(shown_state(state), reveal=reveal))
+    groups = scene(view(state_to_draw(state), reveal=reveal))
     return np.asarray(raster(groups, (WIDTH, HEIGHT), round(WIDTH * scale)))
 
 

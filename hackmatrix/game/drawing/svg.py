@@ -29,8 +29,8 @@ def svg(
     """
     marks = Counter(chain.from_iterable(map(_marks, groups)))
     repeated = {mark for mark, times in marks.items() if times > 1}
-    viewed = f"0 0 {_number(width)} {_number(height)}"
-    size = f'width="{_number(width * _PIXELS)}" height="{_number(height * _PIXELS)}"'
+    viewed = f"0 0 {_format_number(width)} {_format_number(height)}"
+    size = f'width="{_format_number(width * _PIXELS)}" height="{_format_number(height * _PIXELS)}"'
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{viewed}" {size} role="img" '
@@ -39,7 +39,7 @@ def svg(
             f"<desc>{escape(description)}</desc>",
             "<defs>",
             *_shapes(marks),
-            *(_drawn(mark, _mark_id(mark)) for mark in marks if mark in repeated),
+            *(_element(mark, _mark_id(mark)) for mark in marks if mark in repeated),
             "</defs>",
             f'<rect width="100%" height="100%" fill="{COLOURS["background"]}"/>',
             *(_group(group, repeated) for group in groups),
@@ -74,31 +74,33 @@ def _layer(layer: Layer) -> str:
 def _group(group: SvgGroup, repeated: set[Mark | Text]) -> str:
     title = f"<title>{escape(group.title)}</title>" if group.title else ""
     marks = "".join(_mark(mark, repeated) for mark in group.marks)
-    return f'<g transform="{_place(group.x, group.y, group.scale)}">{title}{marks}</g>'
+    return f'<g transform="{_transform(group.x, group.y, group.scale)}">{title}{marks}</g>'
 
 
 def _mark(mark: Mark | Text | SvgGroup, repeated: set[Mark | Text]) -> str:
     if isinstance(mark, SvgGroup):
         return _group(mark, repeated)
-    return f'<use href="#{_mark_id(mark)}"/>' if mark in repeated else _drawn(mark)
+    return f'<use href="#{_mark_id(mark)}"/>' if mark in repeated else _element(mark)
 
 
-def _drawn(mark: Mark | Text, mark_id: str = "") -> str:
+def _element(mark: Mark | Text, mark_id: str = "") -> str:
     name = f'id="{mark_id}" ' if mark_id else ""
     colour = COLOURS[mark.colour]
     if isinstance(mark, Mark):
-        place = _place(mark.x, mark.y, mark.size / CELL)
-        return f'<use {name}href="#{_shape_id(mark.shape)}" color="{colour}" transform="{place}"/>'
-    place = _place(mark.x, mark.y, mark.height / HEIGHT)
+        transform = _transform(mark.x, mark.y, mark.size / CELL)
+        return (
+            f'<use {name}href="#{_shape_id(mark.shape)}" color="{colour}" transform="{transform}"/>'
+        )
+    transform = _transform(mark.x, mark.y, mark.height / HEIGHT)
     path = "".join(
         _path(LETTERS[letter], i * ADVANCE) for i, letter in enumerate(mark.text) if letter != " "
     )
-    return f'<path {name}fill="none" stroke="{colour}" transform="{place}" d="{path}"/>'
+    return f'<path {name}fill="none" stroke="{colour}" transform="{transform}" d="{path}"/>'
 
 
-def _place(x: float, y: float, scale: float) -> str:
-    moved = f"translate({_number(x)} {_number(y)})"
-    return moved if scale == 1 else f"{moved}scale({_number(scale)})"
+def _transform(x: float, y: float, scale: float) -> str:
+    moved = f"translate({_format_number(x)} {_format_number(y)})"
+    return moved if scale == 1 else f"{moved}scale({_format_number(scale)})"
 
 
 def _path(path: str, right: float = 0) -> str:
@@ -112,13 +114,13 @@ def _path(path: str, right: float = 0) -> str:
         last_x, last_y = x, y
         x, y = map(float, point)
         if command == "M":
-            steps.append(f"M{_number(x + right)} {_number(y)}")
+            steps.append(f"M{_format_number(x + right)} {_format_number(y)}")
         elif y == last_y:
-            steps.append(f"h{_number(x - last_x)}")
+            steps.append(f"h{_format_number(x - last_x)}")
         elif x == last_x:
-            steps.append(f"v{_number(y - last_y)}")
+            steps.append(f"v{_format_number(y - last_y)}")
         else:
-            steps.append(f"l{_number(x - last_x)} {_number(y - last_y)}")
+            steps.append(f"l{_format_number(x - last_x)} {_format_number(y - last_y)}")
     return "".join(steps).replace(" -", "-")
 
 
@@ -133,7 +135,7 @@ def _mark_id(mark: Mark | Text) -> str:
     return "hm" + blake2b(repr(mark).encode(), digest_size=4).hexdigest()
 
 
-def _number(number: float) -> str:
+def _format_number(number: float) -> str:
     """The shortest text of a number rounded to hundredths."""
     digits = f"{abs(number):.2f}".rstrip("0").rstrip(".").removeprefix("0") or "0"
     return f"-{digits}" if number < 0 and digits != "0" else digits

@@ -63,7 +63,7 @@ LIGHT = {
 # Left, top and size of a shape in a cell. The content of a cell is large while no piece is there,
 # else small at the foot. For resources and hp it is the position of the first; each further one is
 # a `STEP` away.
-PLACES = {
+ANCHORS = {
     "plate": (2, 2, 96),
     "content": (20, 18, 60),
     "content_foot": (7, 75, 20),
@@ -86,7 +86,7 @@ PLACES = {
 STEPS = {"hp": (0, -17), "resource": (30, 0), "resource_foot": (-20, 0)}
 
 # Left, top, width and height of a text in a cell, and its alignment: 0 left, 0.5 middle, 1 right.
-TEXT_PLACES = {
+TEXT_ANCHORS = {
     "number": (25, 33, 50, 46, 0.5),
     "number_foot": (7, 76, 28, 18, 0),
     "name": (10, 73, 80, 15, 0.5),
@@ -100,9 +100,9 @@ TEXT_PLACES = {
 LOOK = {
     "cell": CELL,
     "colours": COLOURS,
-    "places": PLACES,
+    "places": ANCHORS,
     "steps": STEPS,
-    "text_places": TEXT_PLACES,
+    "text_places": TEXT_ANCHORS,
     "shapes": SHAPES,
     "letters": LETTERS,
     "letter_size": {"width": WIDTH, "height": HEIGHT, "advance": ADVANCE},

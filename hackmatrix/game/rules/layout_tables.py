@@ -72,14 +72,14 @@ def _channel_rows(channels: tuple[Channel, ...], start: int, before: str = "") -
 def _in_words(channel: Channel) -> str:
     """A channel's feature of a number: `(stage - 1) / 7`."""
     number = f"({channel.name} - {channel.zero})" if channel.zero else channel.name
-    words = f"`{number} / {channel.scale}`" if channel.scale > 1 else f"`{number}`"
+    text = f"`{number} / {channel.scale}`" if channel.scale > 1 else f"`{number}`"
     if channel.size > 1:
-        words += f", one-hot of 1 to {channel.size}"
+        text += f", one-hot of 1 to {channel.size}"
     if channel.low is not None:
-        words += f", at least {channel.low}"
+        text += f", at least {channel.low}"
     if channel.high is not None:
-        words += f", at most {channel.high}"
-    return f"{words} ({channel.meaning})" if channel.meaning else words
+        text += f", at most {channel.high}"
+    return f"{text} ({channel.meaning})" if channel.meaning else text
 
 
 def _span(first: int, size: int) -> str:

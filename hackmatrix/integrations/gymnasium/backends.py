@@ -22,7 +22,7 @@ from hackmatrix.integrations.process.client import GameProcess
 Mask = NDArray[np.bool_]
 
 
-class Taken(NamedTuple):
+class StepResult(NamedTuple):
     """The results of a step."""
 
     reward: float
@@ -38,7 +38,7 @@ class Backend(Protocol):
     def reset(self, stream: int, episode: int = 0) -> None:
         """Starts a game of a stream."""
 
-    def step(self, action: int) -> Taken:
+    def step(self, action: int) -> StepResult:
         """Takes an action in a game that has not ended."""
 
     def mask(self) -> Mask:
@@ -87,12 +87,14 @@ class PythonBackend:
         """See `Backend`."""
         self._game = Game.new(stream, episode)
 
-    def step(self, action: int) -> Taken:
+    def step(self, action: int) -> StepResult:
         """See `Backend`."""
         outcome = self._game.step(action)
         parts = {part: units * UNIT for part, units in outcome.parts.items()}
         flags = flags_of(outcome.ending, stage_complete=outcome.stage_completed)
-        return Taken(outcome.reward, outcome.done, {**flags, "reward_breakdown": breakdown(parts)})
+        return StepResult(
+            outcome.reward, outcome.done, {**flags, "reward_breakdown": breakdown(parts)}
+        )
 
     def mask(self) -> Mask:
         """See `Backend`."""
@@ -127,13 +129,13 @@ class ProcessBackend:
         self._seen = self._process.ask("reset", seed=stream)["observation"]
         self._done = False
 
-    def step(self, action: int) -> Taken:
+    def step(self, action: int) -> StepResult:
         """See `Backend`."""
         answer = self._process.ask("step", actionIndex=action)
         self._seen, self._done = answer["observation"], bool(answer["done"])
         info = answer.get("info", {})
         info.setdefault("reward_breakdown", {})
-        return Taken(float(answer["reward"]), self._done, info)
+        return StepResult(float(answer["reward"]), self._done, info)
 
     def mask(self) -> Mask:
         """See `Backend`."""
@@ -194,7 +196,7 @@ class JaxBackend:
         self._observation, self._state = self._reset(np.uint32(stream), np.uint32(episode))
         self._done = False
 
-    def step(self, action: int) -> Taken:
+    def step(self, action: int) -> StepResult:
         """See `Backend`."""
         self._observation, self._state, reward, done, _, info = self._step(
             None, self._state, np.int32(action)
@@ -205,7 +207,7 @@ class JaxBackend:
         ending = self.state().over if self._done else None
         completed = parts["stage_completion"] > 0
         flags = flags_of(ending, stage_complete=completed)
-        return Taken(
+        return StepResult(
             round(float(reward), 3), self._done, {**flags, "reward_breakdown": breakdown(parts)}
         )
 

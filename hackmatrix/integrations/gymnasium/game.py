@@ -20,8 +20,8 @@ from hackmatrix.game.engine.training_reward import progress
 from hackmatrix.game.rules.actions import FIRST_PROGRAM, NUM_ACTIONS, SIPHON
 from hackmatrix.game.rules.chance import EVALUATION_STREAM, MAX_WORD
 from hackmatrix.game.rules.training_reward import REWARDS
-from hackmatrix.integrations.gymnasium.backends import Mask, Taken, make_backend
-from hackmatrix.integrations.gymnasium.observation_spaces import arranged, space_of
+from hackmatrix.integrations.gymnasium.backends import Mask, StepResult, make_backend
+from hackmatrix.integrations.gymnasium.observation_spaces import arrange_record, space_of
 from hackmatrix.integrations.gymnasium.pictures import PICTURES, check_render_mode, picture
 from hackmatrix.integrations.gymnasium.seeds import stream_of
 from hackmatrix.integrations.process.client import START_TIMEOUT, TIMEOUT
@@ -137,22 +137,22 @@ class GameEnv(gymnasium.Env[Any, Any]):
         """
         if not self._running:
             raise GameOverError("there is no running game: call reset first")
-        number = _number_of(action)
+        action_index = _action_index(action)
         before = replace(self.state().player) if self._is_progress else None
-        taken = self._backend.step(number)
-        self._running = not taken.done
+        result = self._backend.step(action_index)
+        self._running = not result.done
         self._mask = self._backend.mask() if self._running else np.ones_like(self._mask)
-        self._stats.add(number, taken)
-        reward = taken.reward
+        self._stats.add(action_index, result)
+        reward = result.reward
         if before is not None:
-            taken.info["game_reward"] = reward
-            reward = self._progress(before, taken)
+            result.info["game_reward"] = reward
+            reward = self._progress(before, result)
         observation = self._observation()
-        taken.info["action_mask"] = self._mask.copy()
-        if taken.done:
-            taken.info["episode_stats"] = self.episode_stats()
+        result.info["action_mask"] = self._mask.copy()
+        if result.done:
+            result.info["episode_stats"] = self.episode_stats()
         self._show()
-        return observation, reward, taken.done, False, taken.info
+        return observation, reward, result.done, False, result.info
 
     def action_masks(self) -> Mask:
         """bool[28], the valid actions; all after the end of the game. For sb3-contrib."""
@@ -186,9 +186,9 @@ class GameEnv(gymnasium.Env[Any, Any]):
         self._backend.close()
 
     def _observation(self) -> Any:
-        return arranged(self._backend.record(), self._layout)
+        return arrange_record(self._backend.record(), self._layout)
 
-    def _progress(self, before: Player, taken: Taken) -> float:
+    def _progress(self, before: Player, taken: StepResult) -> float:
         completed, died = (bool(taken.info.get(flag)) for flag in ("stage_complete", "death"))
         won = taken.done and completed
         return progress(before, self.state().player, completed=completed, won=won, died=died)
@@ -200,16 +200,16 @@ class GameEnv(gymnasium.Env[Any, Any]):
             screen.flush()
 
 
-def _number_of(action: Any) -> int:
+def _action_index(action: Any) -> int:
     """An action as a number: of any integer, also a NumPy or torch scalar."""
     try:
-        number = operator.index(action)
+        index = operator.index(action)
     except TypeError:
-        number = -1
-    if not 0 <= number < NUM_ACTIONS:
+        index = -1
+    if not 0 <= index < NUM_ACTIONS:
         got = " ".join(repr(action).split())
         raise UserError(f"an action is one integer, 0..{NUM_ACTIONS - 1}, got {got:.60}")
-    return number
+    return index
 
 
 class _Stats:
@@ -220,7 +220,7 @@ class _Stats:
         self.actions: Counter[str] = Counter()
         self.reward = 0.0
 
-    def add(self, action: int, taken: Taken) -> None:
+    def add(self, action: int, taken: StepResult) -> None:
         """Adds a step."""
         kind = "program" if action >= FIRST_PROGRAM else "siphon" if action == SIPHON else "move"
         self.actions[kind] += 1

@@ -46,7 +46,7 @@ class JaxBatch:
         mesh = devices_for(num_envs)
         self._begin = on_devices(self._begin_games, mesh, SHARDED, SHARDED)
         self._play = on_devices(self._play_games, mesh, SHARDED, SHARDED, donate_argnums=0)
-        self._replace = on_devices(_chosen, mesh, SHARDED, SHARDED)
+        self._replace = on_devices(_choose, mesh, SHARDED, SHARDED)
         self._observed = jax.jit(self._shown)
 
     def begin(self, streams: NDArray[np.uint32]) -> Begun:
@@ -100,13 +100,13 @@ class JaxBatch:
         del info["episode_done"]
         shown, waiting = records, games.waiting
         if self._mode == AutoresetMode.NEXT_STEP:
-            state, records = _chosen(waiting, (games.state, games.record), (state, records))
-            info, (reward, terminated, truncated) = _chosen(
+            state, records = _choose(waiting, (games.state, games.record), (state, records))
+            info, (reward, terminated, truncated) = _choose(
                 waiting,
                 jax.tree.map(jnp.zeros_like, (info, (reward, terminated, truncated))),
                 (info, (reward, terminated, truncated)),
             )
-            shown = _chosen(terminated | truncated, final, records)
+            shown = _choose(terminated | truncated, final, records)
             waiting = terminated | truncated
         mask = jax.vmap(self._env.action_mask)(state)
         if not self._tells_final:  # where no action counts, a player may choose any
@@ -123,7 +123,7 @@ class JaxBatch:
         return _Games(state, records, waiting), BatchStep(**results)
 
 
-def _chosen(chosen: Array, these: Any, others: Any) -> Any:
+def _choose(chosen: Array, these: Any, others: Any) -> Any:
     """For each game the values of `these` where it is chosen, else of `others`."""
 
     def choose(this: Array, other: Array) -> Array:

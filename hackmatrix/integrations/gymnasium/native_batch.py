@@ -60,7 +60,7 @@ class NativeBatch:
     def play(self, games: _Played, actions: NDArray[np.int32]) -> tuple[_Played, BatchStep]:
         """Takes an action in each game; `games` is used up."""
         mode = self._settings.mode
-        made = batch.step(
+        step = batch.step(
             games.games,
             actions,
             held=games.waiting,
@@ -69,22 +69,22 @@ class NativeBatch:
             reward=self._settings.reward,
             threads=self._threads,
         )
-        over = made.terminated | made.truncated
+        over = step.terminated | step.truncated
         ended = np.flatnonzero(over)
-        mask, final = batch.flags(made.mask), None
+        mask, final = batch.flags(step.mask), None
         if mode == AutoresetMode.SAME_STEP:
-            final = self._shown(made.final_observation) if ended.size else None
+            final = self._shown(step.final_observation) if ended.size else None
         else:  # where no action counts, a player may choose any
             mask[ended] = True
-            made.observation[ended] = made.final_observation[ended]
+            step.observation[ended] = step.final_observation[ended]
         return _Played(games.games, over & (mode == AutoresetMode.NEXT_STEP)), BatchStep(
-            observation=self._shown(made.observation),
+            observation=self._shown(step.observation),
             final_observation=final,
             mask=mask,
-            reward=made.reward,
-            terminated=made.terminated,
-            truncated=made.truncated,
-            facts={name: getattr(made, name) for name in _FACTS},
+            reward=step.reward,
+            terminated=step.terminated,
+            truncated=step.truncated,
+            facts={name: getattr(step, name) for name in _FACTS},
         )
 
     def state(self, games: _Played, number: int) -> State:

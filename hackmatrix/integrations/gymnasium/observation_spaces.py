@@ -75,24 +75,26 @@ def _shapes(space: spaces.Space[Any]) -> Any:
     return space.shape
 
 
-def arranged(record: bytes, layout: str) -> Any:
+def arrange_record(record: bytes, layout: str) -> Any:
     """The observation of one record in a layout."""
     if layout == COMPACT:
         return np.frombuffer(record, np.uint8).copy()
     if layout == "tactical":
         return np.array(features(record, layout), np.float32)
     cells = np.frombuffer(record, np.uint8, _PLANES_END).reshape(len(PLANE), CELLS).T.tobytes()
-    each = [cells[start : start + len(PLANE)] for start in range(0, len(cells), len(PLANE))]
+    cells_of_record = [
+        cells[start : start + len(PLANE)] for start in range(0, len(cells), len(PLANE))
+    ]
     player = np.array(engine.player_features(record), np.float32)
     programs = engine.owned_features(record)
-    grid = np.concatenate([_row(cell) for cell in each])
+    grid = np.concatenate([_row(cell) for cell in cells_of_record])
     if layout == "dict":
         shaped = grid.reshape(SIZE, SIZE, CELL_FEATURES)
         return {"player": player, "programs": np.array(programs, np.int32), "grid": shaped}
     classic = [player, np.array(programs, np.float32), grid]
     if layout == "classic":
         return np.concatenate(classic)
-    extra = [_extra_row(cell) for cell in each]
+    extra = [_extra_row(cell) for cell in cells_of_record]
     last = np.array(engine.extra_features(record), np.float32)
     full = np.concatenate([*classic, *extra, last])
     return planes(full) if layout == PLANES else full

@@ -250,11 +250,11 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             raise ClosedEnvironmentError(f"{what}: the environment is closed, make another one")
 
     def _streams(self, seed: int | Sequence[int | None] | None) -> NDArray[np.uint32]:
-        given = np.asarray(seed, dtype=object)
-        seeds = given.ravel().tolist()
+        seed_array = np.asarray(seed, dtype=object)
+        seeds = seed_array.ravel().tolist()
         numbers = [each for each in seeds if each is not None]
         wrong = [each for each in numbers if not isinstance(each, int | np.integer) or each < 0]
-        if not given.shape and seed is not None and not wrong:
+        if not seed_array.shape and seed is not None and not wrong:
             self._np_random, self._np_random_seed = np_random(int(numbers[0]))
             seeds = [int(numbers[0]) + i for i in range(self.num_envs)]
         elif seed is None:

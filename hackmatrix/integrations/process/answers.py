@@ -70,7 +70,7 @@ def _board(state: State) -> str:
         if state.sees(enemy):
             texts[cell] = _with(texts[cell], enemy=enemy_view(enemy))
         else:
-            hints.append(_place(enemy.last))
+            hints.append(_row_and_col(enemy.last))
     for one in state.transmissions:
         view = transmission_view(one, shown=state.show)
         texts[one.cell] = _with(texts[one.cell], transmission=view)
@@ -96,7 +96,7 @@ def _cell_text(index: int, *facts: Any) -> str:
 def cell_view(index: int, cell: Cell) -> Json:
     """A cell without its pieces; absent or hidden things have no key."""
     view: Json = {
-        **_place(index),
+        **_row_and_col(index),
         "isDataSiphon": cell.content == Content.SIPHON,
         "isExit": cell.content == Content.EXIT,
         "siphonCenter": cell.center,
@@ -194,7 +194,7 @@ def internal_state(state: State | None) -> str:
 def internal_enemy(enemy: Enemy) -> Json:
     """One enemy, including hidden facts."""
     return {
-        **_place(enemy.cell),
+        **_row_and_col(enemy.cell),
         "type": _name(enemy.type),
         "hp": enemy.hp,
         "disabledTurns": enemy.disabled,
@@ -204,7 +204,7 @@ def internal_enemy(enemy: Enemy) -> Json:
     }
 
 
-def _place(cell: int) -> Json:
+def _row_and_col(cell: int) -> Json:
     return {"row": row(cell), "col": col(cell)}
 
 

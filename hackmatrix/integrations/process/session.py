@@ -173,7 +173,7 @@ def parse(line: bytes) -> Any:
     raise UserError(f"not JSON: {why}")
 
 
-def _number(text: str) -> float:
+def _parse_number(text: str) -> float:
     number = float(text)
     return int(number) if number.is_integer() else number
 
@@ -182,4 +182,4 @@ def _refuse_constant(name: str) -> None:
     raise UserError(f"not JSON: {name} is no JSON number")
 
 
-_DECODER = json.JSONDecoder(parse_float=_number, parse_constant=_refuse_constant)
+_DECODER = json.JSONDecoder(parse_float=_parse_number, parse_constant=_refuse_constant)

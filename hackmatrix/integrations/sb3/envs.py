@@ -62,13 +62,13 @@ def singles(number: int, max_steps: int, **options: Any) -> VecEnv:
     if number == 1:
         return DummyVecEnv([make])
     make().close()  # a wrong option is told here, once, and not by each process
-    return GamesInProcesses([partial(_Told, make)] * number)
+    return GamesInProcesses([partial(_ErrorReporting, make)] * number)
 
 
 _ERROR = "game_process_error"  # key of an info
 
 
-class _Told(gymnasium.Wrapper[Any, Any, Any, Any]):
+class _ErrorReporting(gymnasium.Wrapper[Any, Any, Any, Any]):
     """A game in a process of its own; what ends it is told in an info, to be raised in the parent.
 
     The parent alone hears Ctrl+C, and ends its games when it has saved the model.

@@ -35,7 +35,7 @@ def model_of(options: Sb3TrainOptions, env: Any) -> Any:
             model = MaskablePPO(policy, env, seed=seed, verbose=verbose, **settings)
     else:
         settings.pop("policy_kwargs")  # the network is the saved one
-        model = _saved(options.resume, env, settings)
+        model = _load(options.resume, env, settings)
         model.verbose = verbose
         model.set_random_seed(options.seed % MAX_SEED + model.num_timesteps)
     # Stable-Baselines3's own logger makes a folder among the temporary files, and leaves it.
@@ -43,15 +43,16 @@ def model_of(options: Sb3TrainOptions, env: Any) -> Any:
     return model
 
 
-def _saved(path: Path, env: Any, settings: dict[str, Any]) -> MaskablePPO:
+def _load(path: Path, env: Any, settings: dict[str, Any]) -> MaskablePPO:
     if not path.is_file():
         raise UserError(f"--resume {path}: there is no such file")
     try:
         seen = load_from_zip_file(path, custom_objects=SCHEDULES)[0]["observation_space"]
         if layout_of(seen) != layout_of(env.observation_space):
             raise ValueError(
-                f"it observes {shown(seen)}, here {shown(env.observation_space)} is observed; was "
-                "it trained with another --preset or --observation?"
+                f"it observes {describe_space(seen)}, "
+                f"here {describe_space(env.observation_space)} is observed; "
+                "was it trained with another --preset or --observation?"
             )
         # The same numbers: other bounds are no reason to refuse it.
         ours = SCHEDULES | settings | {"observation_space": env.observation_space}
@@ -61,6 +62,6 @@ def _saved(path: Path, env: Any, settings: dict[str, Any]) -> MaskablePPO:
         raise UserError(f"--resume {path}: not a model of this environment: {why}") from error
 
 
-def shown(space: Any) -> str:
+def describe_space(space: Any) -> str:
     """A space in few words."""
     return layout_of(space) or f"{space!s:.60}, which is no layout"

@@ -27,7 +27,7 @@ def watch(options: SB3WatchOptions) -> int:
 
     from hackmatrix.integrations.gymnasium.game import GameEnv
     from hackmatrix.integrations.gymnasium.observation_spaces import layout_of
-    from hackmatrix.integrations.sb3.model import SCHEDULES, shown
+    from hackmatrix.integrations.sb3.model import SCHEDULES, describe_space
 
     try:
         model = MaskablePPO.load(path, custom_objects=SCHEDULES)
@@ -36,7 +36,7 @@ def watch(options: SB3WatchOptions) -> int:
         raise UserError(f"{path}: not a model of MaskablePPO: {why}") from error
     layout = layout_of(model.observation_space)
     if layout is None:
-        raise UserError(f"{path}: observes {shown(model.observation_space)}")
+        raise UserError(f"{path}: observes {describe_space(model.observation_space)}")
     live = sys.stdout.isatty()
     mode = "human" if live else None
     env = GameEnv(layout, render_mode=mode, **options.of_player())

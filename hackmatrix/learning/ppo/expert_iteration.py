@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from hackmatrix.agents.networks import distribution
 from hackmatrix.agents.networks.network import Network
 from hackmatrix.agents.search.model import Searcher
-from hackmatrix.agents.search.rollouts import SearchSettings, improved
+from hackmatrix.agents.search.rollouts import SearchSettings, improve
 from hackmatrix.environments.interface.environment import PyTree
 from hackmatrix.environments.interface.metric import Metric, Over, Shown
 from hackmatrix.learning.ppo.algorithm import (
@@ -69,7 +69,7 @@ def choose(
     weight = jnp.broadcast_to(hyper.search_weight, words.shape)
     searcher = Searcher(task.imagination, task.network, settings, lambda _: weight)
     found, _ = searcher.search(params, known.memory, known.observations, mask, words)
-    policy, expected = improved(found, mask, hyper.search_weight)
+    policy, expected = improve(found, mask, hyper.search_weight)
     action = distribution.sample(jnp.log(policy), mask, position.uniform)
     return SampledActions(action, {"policy": policy, "gain": expected - position.value})
 

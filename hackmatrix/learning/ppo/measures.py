@@ -19,7 +19,7 @@ from hackmatrix.environments.interface.environment import (
 )
 from hackmatrix.environments.interface.metric import Metric, Over
 from hackmatrix.learning.ppo.algorithm import Algorithm
-from hackmatrix.learning.reporting.metrics import LEARNER_METRICS, measured_on_device
+from hackmatrix.learning.reporting.metrics import LEARNER_METRICS, device_metrics
 
 Array = jax.Array
 Measures = dict[str, Any]  # float32[2] by name, of some metrics
@@ -39,18 +39,18 @@ def metrics_of(env: Environment, algorithm: Algorithm) -> tuple[Metric, ...]:
 
 def zero_sums(metrics: Sequence[Metric]) -> Array:
     """float32[M, 2]: totals and weights of 0 for the M metrics that are measured on the device."""
-    return jnp.zeros((len(measured_on_device(metrics)), 2))
+    return jnp.zeros((len(device_metrics(metrics)), 2))
 
 
 def rows(measures: Mapping[str, Any], metrics: Sequence[Metric]) -> Array:
     """float32[M, 2]: the measures by the order of the metrics."""
     nothing = jnp.zeros(2)
-    return jnp.stack([measures.get(m.name, nothing) for m in measured_on_device(metrics)])
+    return jnp.stack([measures.get(m.name, nothing) for m in device_metrics(metrics)])
 
 
 def by_name(rows: Any, metrics: Sequence[Metric]) -> Measures:
     """The measures of rows [..., M, 2]."""
-    return {m.name: rows[..., i, :] for i, m in enumerate(measured_on_device(metrics))}
+    return {m.name: rows[..., i, :] for i, m in enumerate(device_metrics(metrics))}
 
 
 def added(sums: Array, rows: Array, metrics: Sequence[Metric]) -> Array:
@@ -119,5 +119,5 @@ def of_step(env: Environment, step: StepRecord, returns: Array, lengths: Array) 
 
 def _highest(metrics: Sequence[Metric]) -> np.ndarray:
     """bool[M, 1]: the metrics of which the highest is kept, not the sum."""
-    kinds = [metric.over is Over.HIGHEST for metric in measured_on_device(metrics)]
+    kinds = [metric.over is Over.HIGHEST for metric in device_metrics(metrics)]
     return np.array(kinds).reshape(-1, 1)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from flax import struct
 
 from hackmatrix.agents.networks import distribution
-from hackmatrix.agents.networks.network import encoded, restarted
+from hackmatrix.agents.networks.network import encode_observations, reset_carry
 from hackmatrix.environments.interface.environment import (
     Environment,
     PyTree,
@@ -89,7 +89,7 @@ def new_games(task: Task, keys: UpdateKeys, numbers: Array) -> RolloutCarry:
     num_envs = numbers.size
     return RolloutCarry(
         env_state=env_state,
-        obs=encoded(task.network, obs),
+        obs=encode_observations(task.network, obs),
         carry=task.network.initial_carry(num_envs),
         previous_mask=jnp.zeros(num_envs, jnp.uint32),
         episode_return=jnp.zeros(num_envs),
@@ -123,7 +123,7 @@ def play(
 
     first_carry = games.carry
     games, steps = jax.lax.scan(step, games, jnp.arange(config.num_steps))
-    carry = restarted(task.network, games.carry, games.starts)
+    carry = reset_carry(task.network, games.carry, games.starts)
     _, last_value, _ = task.network(params, games.obs, carry)
     return games, Rollout(
         steps=steps.transition,
@@ -162,7 +162,9 @@ def _step(
     keys_of: Callable[[Purpose], Array],
 ) -> tuple[RolloutCarry, _Step]:
     env, network = task.env, task.network
-    logits, value, carry = network(params, games.obs, restarted(network, games.carry, games.starts))
+    logits, value, carry = network(
+        params, games.obs, reset_carry(network, games.carry, games.starts)
+    )
     mask = jax.vmap(env.action_mask)(games.env_state)
     uniform = jax.vmap(jax.random.uniform)(keys_of(Purpose.ACTION))
     words = jax.vmap(jax.random.bits)(keys_of(Purpose.SEARCH))
@@ -178,7 +180,7 @@ def _step(
     packed_mask = distribution.pack_mask(mask)
     after = RolloutCarry(
         env_state=env_state,
-        obs=encoded(network, obs),
+        obs=encode_observations(network, obs),
         carry=carry,
         previous_mask=jnp.where(ended, jnp.uint32(0), packed_mask),
         episode_return=jnp.where(ended, 0.0, returns),
@@ -197,7 +199,9 @@ def _step(
         truncated=truncated,
         final_value=_final_values(
             env,
-            lambda: network(params, encoded(network, info["final_observation"]), carry)[1],
+            lambda: network(params, encode_observations(network, info["final_observation"]), carry)[
+                1
+            ],
             truncated & ~terminated,
         ),
         starts=games.starts if network.recurrent else None,

@@ -34,7 +34,7 @@ from hackmatrix.learning.ppo.reward_scale import RewardScale
 from hackmatrix.learning.ppo.rollout import Rollout, RolloutCarry, new_games, play
 from hackmatrix.learning.ppo.setup import Task
 from hackmatrix.learning.ppo.tasks import number_of_tasks
-from hackmatrix.learning.reporting.metrics import measured_on_device
+from hackmatrix.learning.reporting.metrics import device_metrics
 
 Array = jax.Array
 
@@ -232,7 +232,7 @@ class Trainer:
 
     def on_devices(self, state: TrainState) -> TrainState:
         """Puts a gathered state on the devices, with the shardings that `run` expects."""
-        each = measured_on_device(self.metrics)
+        each = device_metrics(self.metrics)
         sums: Any = np.stack([np.asarray(state.sums[metric.name]) for metric in each], axis=-2)
         put = mesh.put(dataclasses.replace(state, sums=sums), self._shardings)
         return dataclasses.replace(put, games=self._from_portable(put.games))

@@ -104,12 +104,12 @@ def alarms_of(metrics: Sequence[Metric]) -> tuple[AlarmRule, ...]:
     return (*limits, NOT_FINITE, *trends, THROUGHPUT_FALLING)
 
 
-def recorded(line: Mapping[str, Any]) -> dict[str, Any]:
+def parse_row(line: Mapping[str, Any]) -> dict[str, Any]:
     """Converts a line of `metrics.jsonl` to a row for `Health.check`: null becomes NaN."""
     row: dict[str, Any] = {n: math.nan if value is None else value for n, value in line.items()}
     row.pop(ROW_KEY, None)
     if AGENTS in row:
-        row[AGENTS] = [recorded(agent) for agent in row[AGENTS]]
+        row[AGENTS] = [parse_row(agent) for agent in row[AGENTS]]
     return row
 
 
@@ -126,7 +126,7 @@ class Health:
     def __init__(self, metrics: Sequence[Metric]) -> None:
         self._metrics = metrics
         self._told: set[str] = set()
-        self._returns = {name: deque[float](maxlen=WINDOW) for name in _judged(metrics)}
+        self._returns = {name: deque[float](maxlen=WINDOW) for name in _judged_returns(metrics)}
         self._enough = {metric.name: metric.enough for metric in metrics}
         self._speeds: list[float] = []
         self._slow_rows = 0
@@ -246,7 +246,7 @@ class HealthOfAgents:
         return alarms
 
 
-def _judged(metrics: Sequence[Metric]) -> list[str]:
+def _judged_returns(metrics: Sequence[Metric]) -> list[str]:
     """The returns whose trends are judged.
 
     Where tasks have their own, the mean over all games says nothing: it moves with their shares.

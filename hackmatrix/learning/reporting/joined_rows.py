@@ -40,7 +40,7 @@ class Interval(NamedTuple):
         return cls(mean, max(low, mean - reach), min(high, mean + reach))
 
 
-def joined(rows: Sequence[Mapping[str, float | None]], seeds: Sequence[int]) -> Row:
+def join_rows(rows: Sequence[Mapping[str, float | None]], seeds: Sequence[int]) -> Row:
     """Joins the agents' rows into one row of metrics.
 
     It has the mean of each metric under the metric's name, its 95 % interval under `low/` and
@@ -62,20 +62,20 @@ def joined(rows: Sequence[Mapping[str, float | None]], seeds: Sequence[int]) -> 
     return row | {AGENTS: [{SEED: s, **each} for s, each in zip(seeds, rows, strict=True)]}
 
 
-def told(row: Mapping[str, Any], name: str) -> str | None:
+def describe_agents(row: Mapping[str, Any], name: str) -> str | None:
     """A line with a metric's mean, interval, best and worst agent.
 
     None if fewer than two have it.
     """
-    known = [
+    values = [
         (value, agent[SEED])
         for agent in row.get(AGENTS, ())
         if (value := agent.get(name)) is not None and math.isfinite(value)
     ]
-    if len(known) < 2 or LOW + name not in row:
+    if len(values) < 2 or LOW + name not in row:
         return None
-    worst, last = min(known, key=lambda pair: pair[0])
-    best, first = max(known, key=lambda pair: pair[0])
+    worst, last = min(values, key=lambda pair: pair[0])
+    best, first = max(values, key=lambda pair: pair[0])
     return (
         f"{row[name]:.4g} [{row[LOW + name]:.4g}, {row[HIGH + name]:.4g}], best {best:.4g} "
         f"(seed {first}), worst {worst:.4g} (seed {last})"

@@ -139,7 +139,7 @@ LEARNER_METRICS = (
 )
 
 
-def measured_on_device(metrics: Sequence[Metric]) -> tuple[Metric, ...]:
+def device_metrics(metrics: Sequence[Metric]) -> tuple[Metric, ...]:
     """The metrics that are accumulated on the device, step by step or update by update."""
     return tuple(m for m in metrics if m.over not in (Over.LOOP, Over.EVALUATION))
 
@@ -158,7 +158,7 @@ def summarise(
         measured, such as the length of games if none has finished.
     """
     row: dict[str, float | None] = {}
-    for metric in measured_on_device(metrics):
+    for metric in device_metrics(metrics):
         total, weight = map(float, sums[metric.name])
         value = total if metric.over is Over.HIGHEST else total / max(weight, 1.0)
         row[metric.name] = value if weight else None

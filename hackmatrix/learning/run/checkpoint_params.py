@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from hackmatrix.runs.checkpoints import CheckedCheckpoint
-from hackmatrix.runs.params import Exported, exported, flat
+from hackmatrix.runs.params import Exported, flat, params_from_arrays
 
 # Before the names of a checkpoint's arrays.
 _PARAMS, _AVERAGES, _SCALE = "params.", "averages.", "feature_scale."
@@ -21,7 +21,7 @@ def params_of(checkpoint: CheckedCheckpoint, arrays: Mapping[str, np.ndarray]) -
     """
     facts = checkpoint.facts
     learned = _AVERAGES if any(name.startswith(_AVERAGES) for name in arrays) else _PARAMS
-    found = []
+    agents = []
     for k in range(facts.num_agents):
         of_agent = {
             name: array if facts.num_agents == 1 else array[k]
@@ -30,13 +30,13 @@ def params_of(checkpoint: CheckedCheckpoint, arrays: Mapping[str, np.ndarray]) -
         }
         params = {n.removeprefix(learned): a for n, a in of_agent.items() if n.startswith(learned)}
         if f"{_SCALE}mean" in of_agent:
-            params = _folded(checkpoint.path, params, of_agent)
+            params = _fold_normalisation(checkpoint.path, params, of_agent)
         about = {"format": 1, **facts.of_agent(k).as_json()}
-        found.append(exported(checkpoint.path, params, about))
-    return found
+        agents.append(params_from_arrays(checkpoint.path, params, about))
+    return agents
 
 
-def _folded(
+def _fold_normalisation(
     path: Path, params: Mapping[str, np.ndarray], arrays: Mapping[str, np.ndarray]
 ) -> dict[str, np.ndarray]:
     """The params with the feature normalisation in their first layer."""
@@ -51,4 +51,4 @@ def _folded(
             if name.startswith(_SCALE)
         }
     )
-    return dict(flat(scale.folded(exported(path, params, {}).params)))
+    return dict(flat(scale.folded(params_from_arrays(path, params, {}).params)))

@@ -26,15 +26,15 @@ class Call(NamedTuple):
     state: TrainState  # which the call donates
     updates: int
 
-    def made(self) -> "Made":
+    def made(self) -> "CallResult":
         """Makes it, and waits for it."""
         began = time.perf_counter()
         state = self.trainer.run(self.state, self.updates)
         jax.block_until_ready(state.update)
-        return Made(state, time.perf_counter() - began)
+        return CallResult(state, time.perf_counter() - began)
 
 
-class Made(NamedTuple):
+class CallResult(NamedTuple):
     """The result of a call."""
 
     state: TrainState
@@ -79,7 +79,7 @@ class Chunks:
         if schedule.profiled is not None and schedule.profiled > schedule.num_updates:
             console.warn(f"there is no update {schedule.profiled}: nothing will be profiled")
 
-    def advance(self, now: LoopState) -> Generator[Call, Made, LoopState]:
+    def advance(self, now: LoopState) -> Generator[Call, CallResult, LoopState]:
         """Asks for one call; donates `now.train`."""
         count = min(self._ahead, self._schedule.next_due(now.update) - now.update)
         profiled = now.update + 1 == self._schedule.profiled

@@ -105,7 +105,7 @@ def check_shapes(
             )
 
 
-def check_shared(network: Network, params: Any, path: Path) -> None:
+def check_symmetric(network: Network, params: Any, path: Path) -> None:
     """Checks that params have equal weights where the network shares them.
 
     Raises:

@@ -15,7 +15,7 @@ from hackmatrix.learning.run.compatibility import (
     changes_since,
     check_exported,
     check_shapes,
-    check_shared,
+    check_symmetric,
 )
 from hackmatrix.learning.run.loop_state import LoopState
 from hackmatrix.learning.run.snapshots import arrays_of, state_of
@@ -68,7 +68,7 @@ def _with_params(trainer: Trainer, config: TrainConfig, path: Path, console: Con
     check_exported(exported, config)
     network = jax.eval_shape(trainer.network.init, jax.random.key(0))
     check_shapes(shapes_by_name(exported.params), shapes_by_name(network), path)
-    check_shared(trainer.network, exported.params, path)
+    check_symmetric(trainer.network, exported.params, path)
     console.say(f"params of {path}; optimizer, normalisation, games and counters start afresh")
     new = trainer.start(trainer.agents[0])
     state = jax.tree.map(np.array, trainer.gathered(new))

@@ -28,7 +28,7 @@ from hackmatrix.learning.ppo import seeds
 from hackmatrix.learning.ppo.config import Course
 from hackmatrix.learning.ppo.trainer import Trainer
 from hackmatrix.learning.reporting.console import Console
-from hackmatrix.learning.run.chunks import Call, Chunks, Made
+from hackmatrix.learning.run.chunks import Call, CallResult, Chunks
 from hackmatrix.learning.run.initial_state import make_initial_state
 from hackmatrix.learning.run.keeper import Keeper
 from hackmatrix.learning.run.loop_state import LoopState
@@ -43,7 +43,7 @@ from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.devices import choose_devices
 from hackmatrix.learning.settings.train_options import TrainOptions
 from hackmatrix.runs.checkpoints import best_checkpoint
-from hackmatrix.runs.exports import newest_exported
+from hackmatrix.runs.exports import newest_export
 from hackmatrix.runs.facts import SCORE, Evaluation
 from hackmatrix.runs.folder import PROFILES, RunFolder, log_of
 from hackmatrix.runs.trackers import TrackedRun, Trackers
@@ -81,7 +81,7 @@ class RunOutcome(NamedTuple):
 
 
 Training = Generator[
-    Call, Made, RunOutcome
+    Call, CallResult, RunOutcome
 ]  # a run under way: asks for calls, returns how it ended
 
 
@@ -186,7 +186,7 @@ def training(
     trained = config.environment.trained(env)
     trainer = _trainer(trained, config, devices, course, options, team, is_ours, programs)
     with open_run_folder(config, options, start) as run, stopping as stop:
-        first = _compiled(trainer, config, start, options, console)
+        first = _compile(trainer, config, start, options, console)
         prepare_run_folder(run, config, options, start, console)
         run.add_start(start_facts(first.update, devices))
         console.keep_log(log_of(run.path))
@@ -230,7 +230,7 @@ class _Loop:
     check_folder: Callable[[], None]
     should_stop: Callable[[], bool]
 
-    def run(self, now: LoopState) -> Generator[Call, Made, tuple[LoopState, End]]:
+    def run(self, now: LoopState) -> Generator[Call, CallResult, tuple[LoopState, End]]:
         """Runs updates until the run ends, then saves a final checkpoint.
 
         After an anomaly, or if no agent's params are finite any more, it saves none: the run can
@@ -272,13 +272,13 @@ class _Loop:
             return None
         agents = self.keeper.agents_params(now)
         with self.reporter.evaluating():
-            results = [_unless_broken(params, self.evaluate(params)) for params in agents]
+            results = [_nan_if_broken(params, self.evaluate(params)) for params in agents]
         best = self.keeper.is_best(fmean(result[SCORE] for result in results))
         evaluation = self.reporter.evaluation(now.update, results, best=best)
         return evaluation if best else None
 
 
-def _unless_broken(params: PyTree, result: dict[str, float]) -> dict[str, float]:
+def _nan_if_broken(params: PyTree, result: dict[str, float]) -> dict[str, float]:
     """The result of an evaluation; NaN if the params are not finite, whatever they scored."""
     return result if seeds.are_finite(params) else dict.fromkeys(result, nan)
 
@@ -333,7 +333,7 @@ def _trainer(
     return trainer
 
 
-def _compiled(
+def _compile(
     trainer: Trainer, config: TrainConfig, start: Start, options: TrainOptions, console: Console
 ) -> LoopState:
     """Compiles the trainer and returns the run's initial state."""
@@ -390,7 +390,7 @@ def _outcome(
         updates=last.update,
         timesteps=course.timesteps(last.update),
         end=end,
-        params=newest_exported(run.path),
+        params=newest_export(run.path),
         checkpoint=run.newest_checkpoint(),
         best=None if best is None else best.path,
         signal=stop.signal,

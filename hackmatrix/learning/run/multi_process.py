@@ -79,7 +79,7 @@ class LeadingTrainer(Trainer):
         """As in `Trainer`; the others get the state from this process."""
         self._team.order(_Order.RESTORE)
         with self._team.together():
-            return super().on_devices(_shared(self, state))
+            return super().on_devices(_broadcast_state(self, state))
 
     def gathered(self, state: TrainState) -> TrainState:
         """As in `Trainer`."""
@@ -102,10 +102,10 @@ def follow(team: Team) -> int:
             gets to know it.
     """
     with StopRequest(lambda: None, lambda: None, SAME_SIGNAL) as stop:
-        return _followed(team, lambda: stop.signal)
+        return _follow_orders(team, lambda: stop.signal)
 
 
-def _followed(team: Team, signalled: Callable[[], Signals | None]) -> int:
+def _follow_orders(team: Team, signalled: Callable[[], Signals | None]) -> int:
     order = team.next_order(signalled)
     if is_end(order):
         return int(order[1])
@@ -113,7 +113,7 @@ def _followed(team: Team, signalled: Callable[[], Signals | None]) -> int:
     state: Any = None
     while not is_end(order := team.next_order(signalled)):
         with team.together():
-            state = jax.block_until_ready(_done(trainer, state, order))
+            state = jax.block_until_ready(_obey(trainer, state, order))
     return int(order[1])
 
 
@@ -139,7 +139,7 @@ def _trainer(team: Team, order: Order) -> Trainer:
     return trainer
 
 
-def _done(trainer: Trainer, state: Any, order: Order) -> Any:
+def _obey(trainer: Trainer, state: Any, order: Order) -> Any:
     """The state after an order."""
     name, *values = order
     if name == _Order.CONNECT:
@@ -149,7 +149,7 @@ def _done(trainer: Trainer, state: Any, order: Order) -> Any:
         seed, update = values
         return trainer.init(seed, update) if update else trainer.start(seed)
     if name == _Order.RESTORE:
-        return trainer.on_devices(_shared(trainer, trainer.state_shape(portable=True)))
+        return trainer.on_devices(_broadcast_state(trainer, trainer.state_shape(portable=True)))
     if name == _Order.RUN:
         return trainer.run(state, *values)
     if name == _Order.SUMS:
@@ -169,7 +169,7 @@ def _connect(trainer: Trainer) -> None:
     mesh.from_process_0(np.zeros(1, np.uint32), trainer.mesh)
 
 
-def _shared(trainer: Trainer, state: TrainState) -> TrainState:
+def _broadcast_state(trainer: Trainer, state: TrainState) -> TrainState:
     """The first process's state, to the bit; the others give shapes or arrays of the same shapes.
 
     Returns:

@@ -12,9 +12,9 @@ from hackmatrix.learning.ppo.anomalies import Anomaly
 from hackmatrix.learning.ppo.config import Course
 from hackmatrix.learning.ppo.hyperparameters import Hyperparameters
 from hackmatrix.learning.ppo.trainer import Trainer
-from hackmatrix.learning.reporting.alarms import RETURN, ROW_KEY, HealthOfAgents, recorded
+from hackmatrix.learning.reporting.alarms import RETURN, ROW_KEY, HealthOfAgents, parse_row
 from hackmatrix.learning.reporting.console import Console
-from hackmatrix.learning.reporting.joined_rows import AGENTS, joined, told
+from hackmatrix.learning.reporting.joined_rows import AGENTS, describe_agents, join_rows
 from hackmatrix.learning.reporting.metrics import COLLAPSE, summarise
 from hackmatrix.learning.run.chunks import Timing
 from hackmatrix.learning.settings.config import TrainConfig
@@ -51,7 +51,7 @@ class Reporter:
         self._has_evaluated = False
         self._health = HealthOfAgents(self._metrics)
         for row in run.metrics():
-            self._health.check(row["update"], recorded(row))
+            self._health.check(row["update"], parse_row(row))
 
     def begin(self, first_update: int) -> None:
         """Shows the start of training on the console, after `first_update` updates."""
@@ -105,14 +105,14 @@ class Reporter:
         """
         config = self._config
         agents = seeds.split(sums, len(self._seeds))
-        row = joined([summarise(agent, self._metrics) for agent in agents], self._seeds)
+        row = join_rows([summarise(agent, self._metrics) for agent in agents], self._seeds)
         steps = timing.updates * config.batch_size * len(self._seeds)
         row["train/steps_per_second"] = steps / timing.seconds
         row["train/learning_rate"] = float(self._hyper.learning_rate(update - 1, np))
         alarms = self._health.check(update, row)
         self._write(update, row | ({ROW_KEY: [alarm.name for alarm in alarms]} if alarms else {}))
         self._console.log(update, {name: x for name, x in row.items() if name != AGENTS})
-        if (text := told(row, RETURN)) is not None:
+        if (text := describe_agents(row, RETURN)) is not None:
             self._console.note("agents", f"return {text}")
         for alarm in alarms:
             self._console.warn(alarm.message)
@@ -140,7 +140,7 @@ class Reporter:
             means, and the results of each under `OF_AGENTS`.
         """
         prefixed = [{EVAL + name: value for name, value in each.items()} for each in results]
-        row = joined(prefixed, self._seeds)
+        row = join_rows(prefixed, self._seeds)
         self._write(update, row)
         means = {name: row[EVAL + name] for name in results[0]}
         shown = ", ".join(f"{name} {value:.3g}" for name, value in means.items())

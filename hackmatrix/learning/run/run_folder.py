@@ -18,7 +18,7 @@ from hackmatrix.runs.checkpoints import (
     checkpoints_of,
     remove_checkpoint,
 )
-from hackmatrix.runs.exports import exported_after, remove_exported_after
+from hackmatrix.runs.exports import later_exports, remove_later_exports
 from hackmatrix.runs.folder import RunFolder, check_free, lacks_row
 from hackmatrix.runs.metrics_file import METRICS, read_metrics
 
@@ -42,7 +42,7 @@ def open_run_folder(
         OSError: the disk is full.
         UserError: it can't be created, or holds later checkpoints or params that must not be lost.
     """
-    run = _locked(config, options, start)
+    run = _open_folder(config, options, start)
     try:
         if start.is_in(run.path):
             _check_may_drop(run.path, start, options)
@@ -68,7 +68,7 @@ def prepare_run_folder(
         run.make_logs()
     if start.is_in(run.path):
         # Params first: while their checkpoint is there, they can be made again.
-        remove_exported_after(run.path, start.update)
+        remove_later_exports(run.path, start.update)
         for checkpoint in reversed(checkpoints_after(start.update, run.path)):
             remove_checkpoint(checkpoint)
         if dropped := run.cut_metrics(start.update):
@@ -84,7 +84,7 @@ def checkpoints_after(update: int, run: Path) -> list[Checkpoint]:
     return [checkpoint for checkpoint in checkpoints_of(run) if checkpoint.update > update]
 
 
-def _locked(config: TrainConfig, options: TrainOptions, start: Start) -> RunFolder:
+def _open_folder(config: TrainConfig, options: TrainOptions, start: Start) -> RunFolder:
     if (own := _own_folder(config, options, start)) is not None:
         return RunFolder(own)
     if options.output_dir is not None:
@@ -119,7 +119,7 @@ def _check_may_drop(run: Path, start: Start, options: TrainOptions) -> None:
             f"{start.run} has newer checkpoints than {start.update} ({newer}): "
             f"--resume {start.run} goes on from the newest, {ways}"
         )
-    if trained := exported_after(run, start.update):
+    if trained := later_exports(run, start.update):
         raise UserError(
             f"{start.run} has newer params than its checkpoint {start.update} "
             f"({', '.join(trained)}): {ways}"

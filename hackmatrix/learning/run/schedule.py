@@ -103,18 +103,18 @@ def note_on_learning_rate(config: PPOConfig, start: Start) -> str | None:
     if start.checkpoint is None:
         return None
     settings = start.checkpoint.facts.config
-    known = {each.name: settings[each.name] for each in fields(config) if each.name in settings}
-    earlier = replace(config, **known)
+    shared = {each.name: settings[each.name] for each in fields(config) if each.name in settings}
+    earlier = replace(config, **shared)
     same = (earlier.lr, earlier.lr_schedule) == (config.lr, config.lr_schedule)
     length = earlier.total_timesteps
     if config.lr_schedule == "constant" or not same or length == config.total_timesteps:
         return None
-    made, due = (
+    previous, due = (
         float(Hyperparameters.of(each, start.course(each)).learning_rate(update, np))
         for each, update in ((earlier, start.update - 1), (config, start.update))
     )
     return (
-        f"learning rate: {made:.3g} before, {due:.3g} from here on, as the schedule "
+        f"learning rate: {previous:.3g} before, {due:.3g} from here on, as the schedule "
         f"{config.lr_schedule} now spans {config.total_timesteps:,} steps, not {length:,}; "
-        f"--lr-schedule constant --lr {made:.3g} keeps it"
+        f"--lr-schedule constant --lr {previous:.3g} keeps it"
     )

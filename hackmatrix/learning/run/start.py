@@ -88,13 +88,13 @@ def find_start(
         return BEGINNING
     path = Path(options.resume)
     try:
-        named = _named(path)
+        named = _params_or_checkpoint(path)
     except UserError as error:
         raise UserError(f"--resume {error}") from None
     return Start(params=named) if isinstance(named, Path) else _in_run(path, named)
 
 
-def _named(path: Path) -> Path | Checkpoint | None:
+def _params_or_checkpoint(path: Path) -> Path | Checkpoint | None:
     """The file of params, or the checkpoint, that a path means; None if its run has none yet."""
     if path.suffix == ".npz" or (path.suffix in PICKLES and path.is_file()):
         params = params_of_name(path)

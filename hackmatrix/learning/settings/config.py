@@ -231,9 +231,9 @@ class TrainConfig:
 
 
 _PARTS = typing.get_type_hints(TrainConfig)
-_FOUND = {name: each for kind in _PARTS.values() for name, each in options_of(kind).items()}
+_ALL_OPTIONS = {name: each for kind in _PARTS.values() for name, each in options_of(kind).items()}
 OPTIONS: dict[str, Option] = {
-    name: _FOUND[name]._replace(section=section)
+    name: _ALL_OPTIONS[name]._replace(section=section)
     for section, names in _SECTIONS.items()
     for name in names.split()
 }

@@ -68,8 +68,8 @@ _DECIDED = {
     "model.architecture": ("architecture",),
     "training.batch_size": ("num_minibatches",),
 }
-_KNOWN = {**_FIELDS, **_OTHER_NAMES, **dict.fromkeys(_CONVERSIONS)}
-_SECTIONS = tuple(dict.fromkeys(key.split(".")[0] for key in _KNOWN))
+_KEYS = {**_FIELDS, **_OTHER_NAMES, **dict.fromkeys(_CONVERSIONS)}
+_SECTIONS = tuple(dict.fromkeys(key.split(".")[0] for key in _KEYS))
 
 
 def default_settings(flags: Mapping[str, Any], name: str = DEFAULT) -> Settings:
@@ -97,15 +97,15 @@ def read_config(path: Path) -> Settings:
     path = config_file(path)
     for key, value in entries(path):
         try:
-            found = converted(key, value)
+            values = convert_entry(key, value)
         except ValueError as error:
             raise UserError(f"{path}: {key} {error}") from None
-        for name in found:
+        for name in values:
             meant = "num_minibatches" if name == BATCH_SIZE else name
             if meant in named:
                 raise UserError(f"{path}: {named[meant]} and {key} mean the same; give one of them")
             named[meant] = key
-        settings |= found
+        settings |= values
     return settings
 
 
@@ -145,19 +145,21 @@ def entries(path: Path) -> list[tuple[str, Any]]:
     Raises:
         UserError: the file can't be read or is not YAML of this form, or a name is unknown.
     """
-    found: list[tuple[str, Any]] = []
+    pairs: list[tuple[str, Any]] = []
     for section, keys in read_yaml(path, "--config").items():
         if section not in _SECTIONS:
-            raise UserError(f"{path}: unknown section {_shown(section)}, {_nearest(str(section))}")
+            raise UserError(
+                f"{path}: unknown section {_shorten(section)}, {_nearest(str(section))}"
+            )
         for name, value in mapping_of(path, f"section {section}", keys).items():
             key = f"{section}.{name}"
-            if key not in _KNOWN:
-                raise UserError(f"{path}: unknown setting {_shown(key)}, {_nearest(key)}")
-            found.append((key, value))
-    return found
+            if key not in _KEYS:
+                raise UserError(f"{path}: unknown setting {_shorten(key)}, {_nearest(key)}")
+            pairs.append((key, value))
+    return pairs
 
 
-def converted(key: str, value: Any) -> Settings:
+def convert_entry(key: str, value: Any) -> Settings:
     """The settings of `TrainConfig` that a known key sets.
 
     Raises:
@@ -166,20 +168,20 @@ def converted(key: str, value: Any) -> Settings:
     """
     if key in _CONVERSIONS:
         return _CONVERSIONS[key](value)
-    name = _KNOWN[key]
+    name = _KEYS[key]
     assert name is not None
     return {name: OPTIONS[name].convert(value)}
 
 
 def names_of(key: str) -> tuple[str, ...]:
     """The settings of `TrainConfig` that a known key decides."""
-    name = _KNOWN[key]
+    name = _KEYS[key]
     return _DECIDED[key] if name is None else (name,)
 
 
-def number_kind(key: str) -> type | None:
+def number_type(key: str) -> type | None:
     """The type of the numbers of a range, int or float, that a known key takes; else None."""
-    name = _KNOWN[key]
+    name = _KEYS[key]
     kind = int if key == f"training.{BATCH_SIZE}" else name and OPTIONS[name].kind
     return kind if kind in (int, float) else None
 
@@ -190,12 +192,12 @@ def _nearest(key: str) -> str:
     if not section:
         near = difflib.get_close_matches(key, _SECTIONS, n=1)
         return f"did you mean {near[0]}?" if near else f"there are {', '.join(_SECTIONS)}"
-    elsewhere = [known for known in _KNOWN if known.partition(".")[2] == name]
-    names = {known.partition(".")[2]: known for known in reversed(_KNOWN)}
+    elsewhere = [known for known in _KEYS if known.partition(".")[2] == name]
+    names = {known.partition(".")[2]: known for known in reversed(_KEYS)}
     near = [names[each] for each in difflib.get_close_matches(name, names, n=1)]
-    near = elsewhere or difflib.get_close_matches(key, _KNOWN, n=1, cutoff=0.8) or near
+    near = elsewhere or difflib.get_close_matches(key, _KEYS, n=1, cutoff=0.8) or near
     return f"did you mean {near[0]}?" if near else "see `hackmatrix train --help`"
 
 
-def _shown(name: Any) -> str:
+def _shorten(name: Any) -> str:
     return " ".join(str(name).split())[:60]

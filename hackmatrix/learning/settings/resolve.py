@@ -47,40 +47,42 @@ def resolve(
     Raises:
         UserError: a setting is not valid, or the params can't be read.
     """
-    in_file, notes = _without_replaced(in_file or {}, flags)
-    given = {**in_file, **flags}
+    in_file, notes = _drop_replaced(in_file or {}, flags)
+    explicit = {**in_file, **flags}
     if resumed is not None:
-        given = _of_resumed(resumed, given) | given
-    params = params or given.get("init_from")
+        explicit = _resumed_settings(resumed, explicit) | explicit
+    params = params or explicit.get("init_from")
     if params is not None and resumed is None:
-        dictated, changed = _dictated(params, given, flags)
-        given |= dictated
+        dictated, changed = _network_settings(params, explicit, flags)
+        explicit |= dictated
         notes += [f"as in {params}: {name} {value}" for name, value in changed.items()]
     if auto_tune:
-        tuned = {name: value for name, value in _tuned(given).items() if name not in given}
+        tuned = {
+            name: value for name, value in _auto_tune(explicit).items() if name not in explicit
+        }
         notes += [f"tuned for this device: {name} {value}" for name, value in tuned.items()] or [
             "nothing to tune for this device: all of it is given"
         ]
-        given = tuned | given
-    if given.get("multi_task") and "architecture" not in given:
+        explicit = tuned | explicit
+    if explicit.get("multi_task") and "architecture" not in explicit:
         notes.append(f"for --multi-task: architecture {MULTI_TASK}")
-        given["architecture"] = MULTI_TASK
-    algorithm = given.get("algorithm", PPO)
+        explicit["architecture"] = MULTI_TASK
+    algorithm = explicit.get("algorithm", PPO)
     if resumed is None and algorithm in ALGORITHMS:
         for name, value in ALGORITHMS[algorithm].settings.items():
-            if name not in given:
+            if name not in explicit:
                 notes.append(f"for --algorithm {algorithm}: {name} {value}")
-                given[name] = value
-    given = with_num_minibatches(given)
+                explicit[name] = value
+    explicit = with_num_minibatches(explicit)
     # Scaling comes first: only the scaled number must be a multiple of the accumulation steps.
-    accumulation = given.pop("gradient_accumulation_steps", 1)
-    config = TrainConfig.of(**given)
-    ppo, scaled = auto_scale_for_batch_size(config.ppo, given, accumulation)
+    accumulation = explicit.pop("gradient_accumulation_steps", 1)
+    config = TrainConfig.of(**explicit)
+    ppo, scaled = auto_scale_for_batch_size(config.ppo, explicit, accumulation)
     notes += [f"scaled for the batch of {ppo.batch_size:,}: {each}" for each in scaled]
     return dataclasses.replace(config, ppo=ppo), notes
 
 
-def _without_replaced(
+def _drop_replaced(
     in_file: Mapping[str, Any], flags: Mapping[str, Any]
 ) -> tuple[Settings, list[str]]:
     """The settings of a file without those that flags of other names replace."""
@@ -101,7 +103,7 @@ def _without_replaced(
     return {name: value for name, value in in_file.items() if name not in replaced}, notes
 
 
-def _dictated(
+def _network_settings(
     params: Path, given: Mapping[str, Any], flags: Mapping[str, Any]
 ) -> tuple[Settings, Settings]:
     """The settings of the network in a file that no flag gives, and those of them that differ."""
@@ -116,7 +118,7 @@ def _dictated(
     return dictated, changed
 
 
-def _of_resumed(resumed: Mapping[str, Any], given: Mapping[str, Any]) -> Settings:
+def _resumed_settings(resumed: Mapping[str, Any], given: Mapping[str, Any]) -> Settings:
     """The resumed run's settings that this version knows and that `given` does not override."""
     # How many processes train is a matter of the command.
     replaced = {*given, "distributed"} | ({"num_minibatches"} if BATCH_SIZE in given else set())
@@ -130,7 +132,7 @@ def _of_resumed(resumed: Mapping[str, Any], given: Mapping[str, Any]) -> Setting
     return settings
 
 
-def _tuned(given: Mapping[str, Any]) -> Settings:
+def _auto_tune(given: Mapping[str, Any]) -> Settings:
     from hackmatrix.learning.settings.auto_tune import settings_for
     from hackmatrix.learning.settings.devices import available_devices
 

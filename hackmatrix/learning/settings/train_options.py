@@ -7,7 +7,7 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import check, flag, option
 from hackmatrix.runs.names import check_word
 
-_NUMBERS = ("num_processes", "process_id")
+_PROCESS_NUMBERS = ("num_processes", "process_id")
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class TrainOptions:
                     raise UserError(f"{flag(name)} needs --resume")
 
     def _check_processes(self) -> None:
-        place = {name: getattr(self, name) for name in ("coordinator", *_NUMBERS)}
+        place = {name: getattr(self, name) for name in ("coordinator", *_PROCESS_NUMBERS)}
         if any(value is not None for value in place.values()):
             for name in (name for name, value in place.items() if value is None):
                 raise UserError(

@@ -296,7 +296,7 @@ class EnvBench:
         floats = self._features(observation)
         record = Record(bits, action, info["reward_parts"], reward, terminated, observation)
         sums = {
-            "observation": jnp.sum(_words(observation), axis=0),
+            "observation": jnp.sum(_as_uint32(observation), axis=0),
             "features": None if floats is None else jnp.sum(floats[self._sample], axis=0),
             "mask": jnp.sum(mask, axis=0, dtype=jnp.uint32),
             "parts": jnp.sum(info["reward_parts"], axis=0),
@@ -314,6 +314,6 @@ class EnvBench:
         return jnp.concatenate([walked, random_actions(bits[n:], words[n:])])
 
 
-def _words(records: Array) -> Array:
+def _as_uint32(records: Array) -> Array:
     """uint32[games, RECORD_SIZE / 4]: four bytes each, as summing single bytes takes longer."""
     return jax.lax.bitcast_convert_type(records.reshape(len(records), -1, 4), jnp.uint32)

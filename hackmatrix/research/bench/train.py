@@ -75,13 +75,13 @@ class Training(NamedTuple):
             f"MFLOP a step at {it['product_gflops']:,.0f} GFLOP/s); reached "
             f"{it['fraction_of_limit']:.0%} of it",
             f"first update after {it['compile_seconds']:.1f} s; "
-            + ", ".join(f"{name} {_number(value)}" for name, value in self.scalars.items()),
+            + ", ".join(f"{name} {_format(value)}" for name, value in self.scalars.items()),
             f"on {it['device']}, jax {it['versions']['jax']}",
         ]
         return "\n".join(lines)
 
 
-def _number(value: float | None) -> str:
+def _format(value: float | None) -> str:
     return "-" if value is None else f"{value:.3g}"
 
 
@@ -105,11 +105,11 @@ def measure(options: BenchTrainOptions) -> Training:
     product = _product()
 
     state = trainer.init(config.run.seed)
-    state, compile_seconds = _timed(trainer.run, state, 1)
+    state, compile_seconds = _time(trainer.run, state, 1)
     state, _ = trainer.take_sums(state)
     rates, product_rates = [], []
     for _ in range(options.repeats):
-        state, seconds = _timed(trainer.run, state, 1)
+        state, seconds = _time(trainer.run, state, 1)
         rates.append(config.ppo.batch_size / seconds)
         product_rates.append(product())
     row = summarise(trainer.take_sums(state)[1], trainer.metrics)
@@ -117,7 +117,7 @@ def measure(options: BenchTrainOptions) -> Training:
     return Training(config, compile_seconds, rates, product_rates, scalars)
 
 
-def _timed(work: Callable[..., Any], *args: Any) -> tuple[Any, float]:
+def _time(work: Callable[..., Any], *args: Any) -> tuple[Any, float]:
     start = time.perf_counter()
     result = jax.block_until_ready(work(*args))
     return result, time.perf_counter() - start
@@ -131,7 +131,7 @@ def _product() -> Callable[[], float]:
     jax.block_until_ready(multiply(one, other))
 
     def rate() -> float:
-        _, seconds = _timed(lambda: [multiply(one, other) for _ in range(_PRODUCTS)])
+        _, seconds = _time(lambda: [multiply(one, other) for _ in range(_PRODUCTS)])
         return 2e-9 * rows * inner * columns * _PRODUCTS / seconds
 
     return rate

@@ -108,16 +108,16 @@ def curves_of(run: ComparedRun, metric: str) -> list[LearningCurve]:
             f"{run.path}: has no metric {metric}; it has {', '.join(sorted(names))}"
         )
     seconds = _seconds(run.rows)
-    found: dict[int, list[tuple[int, float, float]]] = {}
+    points_by_seed: dict[int, list[tuple[int, float, float]]] = {}
     for row in run.rows:
         at = float(row["timesteps"])
         for seed, value in _of_agents(run, row, metric):
-            points = found.setdefault(seed, [])
+            points = points_by_seed.setdefault(seed, [])
             if math.isfinite(value):
                 points.append((row["timesteps"], seconds(at), value))
     first = int(run.settings["seed"])
     curves = []
-    for seed, points in sorted(found.items()):
+    for seed, points in sorted(points_by_seed.items()):
         if not points:  # to leave it out would favour its group
             raise UserError(f"{run.path}: seed {seed} has no finite value of {metric}")
         steps, spent, values = (np.array(column, float) for column in zip(*points, strict=True))

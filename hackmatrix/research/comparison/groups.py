@@ -55,7 +55,7 @@ class ComparedGroup(NamedTuple):
         return np.stack([curve.at(places, seconds=seconds) for curve in self.curves], axis=1)
 
 
-def read_named(words: Sequence[str]) -> tuple[list[ComparedRun], dict[str, list[ComparedRun]]]:
+def read_groups(words: Sequence[str]) -> tuple[list[ComparedRun], dict[str, list[ComparedRun]]]:
     """Reads the runs of a command line.
 
     Args:
@@ -131,23 +131,23 @@ def _check_seeds(curves: Sequence[LearningCurve]) -> None:
 
 def _by_settings(runs: Sequence[ComparedRun]) -> dict[str, list[ComparedRun]]:
     """Runs with equal settings together, named by what sets them apart."""
-    found: dict[str, list[ComparedRun]] = {}
+    groups: dict[str, list[ComparedRun]] = {}
     for run in runs:
-        found.setdefault(settings_key(run, _LEFT_OUT), []).append(run)
-    firsts = [members[0] for members in found.values()]
+        groups.setdefault(settings_key(run, _LEFT_OUT), []).append(run)
+    firsts = [members[0] for members in groups.values()]
     apart = [
         name
         for name in OPTIONS
         if name not in _LEFT_OUT and len({str(run.settings.get(name)) for run in firsts}) > 1
     ]
     if not 1 <= len(apart) <= _MOST_NAMED:
-        return {_listed(members): members for members in found.values()}
+        return {_name_of_members(members): members for members in groups.values()}
     return {
         ", ".join(f"{name} {members[0].settings.get(name)}" for name in apart): members
-        for members in found.values()
+        for members in groups.values()
     }
 
 
-def _listed(members: Sequence[ComparedRun]) -> str:
+def _name_of_members(members: Sequence[ComparedRun]) -> str:
     more = f" and {len(members) - 1} more" if len(members) > 1 else ""
     return members[0].path.name + more

@@ -18,7 +18,7 @@ from hackmatrix.core import student_t
 from hackmatrix.core.errors import UserError, in_words
 from hackmatrix.research.evaluation.game_rows import name_in
 from hackmatrix.research.evaluation.statistics import CONFIDENCE, Estimate
-from hackmatrix.research.evaluation.text_table import aligned
+from hackmatrix.research.evaluation.text_table import align_columns
 
 Values = NDArray[np.float64]
 Game = tuple[str, str]  # seed and number
@@ -68,7 +68,10 @@ class HeldOut(NamedTuple):
         rows += [[name, str(len(agents)), str(mean(x))] for name, agents, x in self.groups]
         for name, (middle, low, high) in self.differences().items():
             rows.append([f"{name} less {first}", "", f"{middle:+.3f}  [{low:+.3f}, {high:+.3f}]"])
-        lines = [f"{games:,} held-out games [95 % interval over agents and games]", aligned(rows)]
+        lines = [
+            f"{games:,} held-out games [95 % interval over agents and games]",
+            align_columns(rows),
+        ]
         alone = [each.name for each in self.groups if len(each.agents) == 1]
         if alone:
             lines.append(
@@ -115,7 +118,7 @@ def _estimate(by_game: Values, groups: Sequence[Values]) -> Estimate:
     return Estimate(middle, middle - reach, middle + reach)
 
 
-def held_out(
+def read_held_out(
     words: Sequence[str], files: Sequence[Path], metric: str, reference: Sequence[str] = ()
 ) -> HeldOut:
     """The groups of a command line.
@@ -144,7 +147,7 @@ def held_out(
 
 
 def _read(files: Sequence[Path]) -> Rows:
-    found: Rows = {}
+    rows: Rows = {}
     for path in files:
         try:
             with path.open(encoding="utf-8", newline="") as file:
@@ -156,26 +159,26 @@ def _read(files: Sequence[Path]) -> Rows:
             if not row.keys() >= {"agent", "game", "seed"} or None in row.values():
                 raise UserError(f"--games {path}: is no file of `hackmatrix evaluate --games`")
             name = name_in(row["agent"])
-            games, game = found.setdefault(name, {}), (row["seed"], row["game"])
+            games, game = rows.setdefault(name, {}), (row["seed"], row["game"])
             if game in games:
                 raise UserError(f"--games {path}: {name} has game {row['game']} twice")
             games[game] = row
-    if not found:
+    if not rows:
         raise UserError(f"--games {', '.join(map(str, files))}: no game is in it")
-    return found
+    return rows
 
 
 def _agents(listed: Sequence[str], rows: Rows) -> list[str]:
     """The agents with these names, and those in folders with these names."""
-    found = []
+    agents = []
     for word in listed:
         inside = [name for name in rows if word and PurePath(name).is_relative_to(word)]
         if not inside:
             raise UserError(f"{word or '(nothing)'}: has no games; there are {', '.join(rows)}")
-        found += inside
-    if len(set(found)) < len(found):
+        agents += inside
+    if len(set(agents)) < len(agents):
         raise UserError(f"{','.join(listed)}: names an agent twice")
-    return found
+    return agents
 
 
 def _values(agents: Sequence[str], rows: Rows, metric: str) -> Values:

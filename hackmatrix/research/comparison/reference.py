@@ -18,7 +18,7 @@ class Scale(NamedTuple):
 Scales = Mapping[str, Scale]  # by environment; empty: values stay as they are
 
 
-def referred(
+def apply_reference(
     groups: Sequence[ComparedGroup], words: Sequence[str]
 ) -> tuple[list[ComparedGroup], Scales]:
     """The groups, the reference first, and the scales of their environments.
@@ -34,7 +34,7 @@ def referred(
     """
     names = [group.name for group in groups]
     if any(word not in names and "=" in word for word in words):
-        return list(groups), _fixed(words, groups[0].environments)
+        return list(groups), _parse_scales(words, groups[0].environments)
     if len(words) > 1 or not set(words) <= set(names):
         raise UserError(
             f"--reference {' '.join(words)}: is one of the groups {', '.join(names)}, or "
@@ -45,8 +45,8 @@ def referred(
     return ordered, _scales_of(first) if len(first.environments) > 1 else {}
 
 
-def _fixed(words: Sequence[str], environments: Mapping[str, int]) -> Scales:
-    found: dict[str, Scale] = {}
+def _parse_scales(words: Sequence[str], environments: Mapping[str, int]) -> Scales:
+    scales: dict[str, Scale] = {}
     for word in words:
         name, _, values = word.rpartition("=")
         try:
@@ -55,20 +55,20 @@ def _fixed(words: Sequence[str], environments: Mapping[str, int]) -> Scales:
             scale = Scale(math.nan, math.nan)
         if not -math.inf < scale.low < scale.high < math.inf:
             raise UserError(f"--reference {word}: must be ENV=LOW,HIGH, two numbers")
-        if name not in environments or name in found:
+        if name not in environments or name in scales:
             raise UserError(
                 f"--reference {word}: the groups are of {', '.join(environments)}, each is given "
                 "once"
             )
-        found[name] = scale
-    if missing := environments.keys() - found.keys():
+        scales[name] = scale
+    if missing := environments.keys() - scales.keys():
         raise UserError(f"--reference: lacks {', '.join(sorted(missing))}")
-    return found
+    return scales
 
 
 def _scales_of(group: ComparedGroup) -> Scales:
     """For each environment from the least value that an agent of the group ever had to the most."""
-    found = {}
+    scales = {}
     for name in group.environments:
         curves = [curve.values for curve in group.curves if curve.environment == name]
         low, high = min(map(min, curves)), max(map(max, curves))
@@ -77,5 +77,5 @@ def _scales_of(group: ComparedGroup) -> Scales:
                 f"{group.name}: has one value in all of its rows of {name}, which is no scale: "
                 f"give --reference another group, or {name}=LOW,HIGH for each environment"
             )
-        found[name] = Scale(float(low), float(high))
-    return found
+        scales[name] = Scale(float(low), float(high))
+    return scales

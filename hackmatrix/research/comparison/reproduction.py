@@ -29,7 +29,11 @@ from hackmatrix.runs.metrics_file import Row, read_metrics
 from hackmatrix.runs.params import Exported, agent_folders, flat, load_params, newest_params
 
 _CIRCUMSTANCES = ("device", "processor", "devices", "commit")  # of a start, besides versions
-_PLACES = {"checkpoint_dir", "init_from", "device"}  # settings that may differ from row to row
+_PATHS_AND_DEVICES = {
+    "checkpoint_dir",
+    "init_from",
+    "device",
+}  # settings that may differ from row to row
 _ALL = 1_000_000  # checkpoints to keep
 
 
@@ -109,7 +113,7 @@ def read_recorded(run: Path, env: str | None) -> RecordedRun:
     if not rows and not params:
         raise UserError(f"{run}: has neither rows of metrics nor params: nothing can be compared")
     now = start_facts(0, choose_devices(config)[0])
-    differences = _since(starts, now) + _changed(config, params)
+    differences = _since(starts, now) + _changed_settings(config, params)
     return RecordedRun(run, config, rows, params, differences)
 
 
@@ -132,15 +136,15 @@ def train_again(recorded: RecordedRun, folder: Path, console: Console) -> RunOut
 
 def compare(recorded: RecordedRun, again: Path) -> Reproduction:
     """A run beside the one that was trained again in another folder."""
-    made = list(read_metrics(again))
-    made += [{}] * (len(recorded.rows) - len(made))
-    unequal = [_difference(*pair) for pair in zip(recorded.rows, made, strict=False)]
+    rows = list(read_metrics(again))
+    rows += [{}] * (len(recorded.rows) - len(rows))
+    unequal = [_difference(*pair) for pair in zip(recorded.rows, rows, strict=False)]
     params = {
         name: _params_difference(each, _counterpart(each, again / name))
         for name, each in recorded.params.items()
     }
     until = recorded.update or 0  # which no run has without the rows before it
-    lost = [row["update"] for row in made[len(recorded.rows) :] if row["update"] <= until]
+    lost = [row["update"] for row in rows[len(recorded.rows) :] if row["update"] <= until]
     unequal += [f"update {update:,}: there is no row" for update in lost]
     found = [each for each in unequal if each is not None]
     return Reproduction(len(recorded.rows) + len(lost), found, params, recorded.differences)
@@ -170,15 +174,15 @@ def _since(starts: list[dict[str, Any]], now: Mapping[str, Any]) -> list[str]:
     """What is different from when the processes of a run started."""
     if not starts:
         return [f"no {STARTS} tells with which version and on which machine it was trained"]
-    found: dict[str, None] = {}
+    changes: dict[str, None] = {}
     for then in starts:
         before, after = _circumstances(then), _circumstances(now)
         for name in before.keys() | after.keys():
             if before.get(name) != after.get(name):
-                found[f"{name} was {before.get(name)}, is {after.get(name)}"] = None
+                changes[f"{name} was {before.get(name)}, is {after.get(name)}"] = None
         if str(then.get("commit", "")).endswith("+"):
-            found["the code then had changes that are in no commit"] = None
-    return sorted(found)
+            changes["the code then had changes that are in no commit"] = None
+    return sorted(changes)
 
 
 def _circumstances(start: Mapping[str, Any]) -> dict[str, Any]:
@@ -187,18 +191,18 @@ def _circumstances(start: Mapping[str, Any]) -> dict[str, Any]:
     return {**known, **(versions if isinstance(versions, dict) else {})}
 
 
-def _changed(config: TrainConfig, params: Mapping[str, Exported]) -> list[str]:
+def _changed_settings(config: TrainConfig, params: Mapping[str, Exported]) -> list[str]:
     """The settings that are not those with which params of the run were trained."""
-    now, found = config.as_dict(), set[str]()
+    now, changes = config.as_dict(), set[str]()
     logging = {name for name, option in OPTIONS.items() if option.section == LOGGING}
     # What differs between agents of a run, or has no influence on them.
-    left_out = logging | _PLACES | {"seed", "num_seeds"}
+    left_out = logging | _PATHS_AND_DEVICES | {"seed", "num_seeds"}
     for each in params.values():
         then = each.about.get("config", {})
         for name in (then.keys() & now.keys()) - left_out:
             if then[name] != now[name]:
-                found.add(f"{name} was {then[name]} while it trained, is {now[name]} in {CONFIG}")
-    return sorted(found)
+                changes.add(f"{name} was {then[name]} while it trained, is {now[name]} in {CONFIG}")
+    return sorted(changes)
 
 
 def _difference(then: Row, now: Row) -> str | None:

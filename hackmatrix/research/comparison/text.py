@@ -2,7 +2,7 @@
 
 import math
 
-from hackmatrix.core.charts.axis import abbreviated
+from hackmatrix.core.charts.axis import abbreviate
 from hackmatrix.research.comparison.equal_budgets import AtEqual, Comparison, single_seed
 from hackmatrix.research.evaluation.statistics import Estimate
 
@@ -21,24 +21,24 @@ def table(comparison: Comparison) -> str:
 
 def _part(comparison: Comparison, at: AtEqual) -> list[str]:
     in_seconds = at.name == "seconds"
-    places = [_seconds(x) if in_seconds else abbreviated(x) for x in at.places]
+    places = [_seconds(x) if in_seconds else abbreviate(x) for x in at.places]
     rows = [[f"at equal {at.name}", "seeds", *places]]
     for group in comparison.groups:
-        shown = [_shown(each, "{:.4g}") for each in at.groups[group.name]]
+        shown = [_format(each, "{:.4g}") for each in at.groups[group.name]]
         rows.append([group.name, str(len(group.curves)), *shown])
     first = comparison.groups[0].name
-    for each in at.differences:
-        shown = [_shown(value, "{:+.4g}") for value in each.estimates]
-        how = f"paired by {each.paired}" if each.paired else "not paired"
-        rows.append([f"{each.group} less {first}, {how}", "", *shown])
-        shown = [_shown(value, "{:.2f}") for value in each.improvements]
-        rows.append([f"probability of {each.group} above {first}", "", *shown])
+    for estimate in at.differences:
+        shown = [_format(value, "{:+.4g}") for value in estimate.estimates]
+        how = f"paired by {estimate.paired}" if estimate.paired else "not paired"
+        rows.append([f"{estimate.group} less {first}, {how}", "", *shown])
+        shown = [_format(value, "{:.2f}") for value in estimate.improvements]
+        rows.append([f"probability of {estimate.group} above {first}", "", *shown])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)) for row in rows]
     return [*(line.rstrip() for line in lines), f"as far as the shortest run, {at.shortest}"]
 
 
-def _shown(value: Estimate, form: str) -> str:
+def _format(value: Estimate, form: str) -> str:
     mean = form.format(value.mean)
     if not math.isfinite(value.low):
         return mean

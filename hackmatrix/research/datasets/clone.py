@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hackmatrix.agents.networks import distribution
-from hackmatrix.agents.networks.network import Network, encoded, make_network
+from hackmatrix.agents.networks.network import Network, encode_observations, make_network
 from hackmatrix.agents.networks.policy import shapes_by_name
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.version import ENVIRONMENT_ID
@@ -16,9 +16,9 @@ from hackmatrix.environments.interface.environment import Environment, PyTree
 from hackmatrix.environments.registry import environment_id
 from hackmatrix.learning.ppo.config import PPOConfig
 from hackmatrix.learning.ppo.keys import Purpose, key_for
-from hackmatrix.learning.run.compatibility import check_exported, check_shapes, check_shared
+from hackmatrix.learning.run.compatibility import check_exported, check_shapes, check_symmetric
 from hackmatrix.learning.settings.config import TrainConfig
-from hackmatrix.research.datasets.folder import DataSet, known_environment
+from hackmatrix.research.datasets.folder import DataSet, environment_of
 from hackmatrix.research.datasets.jax_replay import ReplayBatch, Replayer, data_environment
 from hackmatrix.research.datasets.supervised import Lessons, learn, loss
 from hackmatrix.runs.other_names import params_of_name
@@ -26,7 +26,7 @@ from hackmatrix.runs.params import load_params
 
 Array = jax.Array
 
-_PLACES = 256  # games that are replayed at once
+_GAMES_AT_ONCE = 256  # games that are replayed at once
 _HELD_OUT = 20  # of so many games one is not learned from
 _AT_ONCE = 4096  # held-out positions
 
@@ -64,7 +64,7 @@ def clone(data: DataSet, config: TrainConfig, plan: ClonePlan) -> Cloned:
             NaN.
         DamagedError: the data set is damaged.
     """
-    env, network = _made(data, config)
+    env, network = _make(data, config)
     learned, held_out, games = _lessons(data, env, network, config.ppo, plan)
     if not min(len(learned.mask), len(held_out.mask)):
         raise UserError(
@@ -80,7 +80,7 @@ def clone(data: DataSet, config: TrainConfig, plan: ClonePlan) -> Cloned:
         batch=min(plan.batch, len(learned.mask)),
         seed=plan.seed,
     )
-    cross_entropy, agreement, error = _judged(network, params, held_out)
+    cross_entropy, agreement, error = _evaluate(network, params, held_out)
     return Cloned(
         jax.device_get(params),
         games,
@@ -97,22 +97,22 @@ def _first_params(network: Network, config: TrainConfig, seed: int) -> PyTree:
 
     The value of the latter may be of another kind: it is learned, too.
     """
-    made = jax.jit(network.init)(key_for(seed, Purpose.PARAMS))
+    params = jax.jit(network.init)(key_for(seed, Purpose.PARAMS))
     if (path := config.run.init_from) is None:
-        return made
+        return params
     exported = load_params(params_of_name(path))
     check_exported(exported, config, any_value=True)
-    check_shapes(shapes_by_name(exported.params), shapes_by_name(made), path)
-    check_shared(network, exported.params, path)
-    return jax.tree.map(lambda like, x: jnp.asarray(x, like.dtype), made, exported.params)
+    check_shapes(shapes_by_name(exported.params), shapes_by_name(params), path)
+    check_symmetric(network, exported.params, path)
+    return jax.tree.map(lambda like, x: jnp.asarray(x, like.dtype), params, exported.params)
 
 
-def _made(data: DataSet, config: TrainConfig) -> tuple[Environment, Network]:
+def _make(data: DataSet, config: TrainConfig) -> tuple[Environment, Network]:
     environment = config.environment
     name = environment_id(environment.env)
     if environment.multi_task:  # each task's rewards have a scale of their own
         raise UserError("multi_task: games of several tasks can't be cloned")
-    known_environment(data, environment.env)
+    environment_of(data, environment.env)
     if config.network.recurrent:
         raise UserError(
             f"{config.network.architecture} has a memory: it can't learn single positions"
@@ -133,15 +133,15 @@ def _lessons(
     """The lessons to learn from, those held out, and the number of games."""
 
     def look(observations: PyTree, masks: Array) -> PyTree:
-        return encoded(network, observations), distribution.pack_mask(masks)
+        return encode_observations(network, observations), distribution.pack_mask(masks)
 
-    replayer = Replayer(env, data.facts.seed, min(_PLACES, data.facts.games), look)
+    replayer = Replayer(env, data.facts.seed, min(_GAMES_AT_ONCE, data.facts.games), look)
     parts: tuple[list[Any], list[Any]] = [], []
     squares = steps = games = 0.0
     for shard in data.first(data.facts.games, plan.positions):
         games += len(shard.lengths)
         for batch in replayer.playable_batches(shard, data.path):
-            returns, so_far = _discounted(batch, config.gamma)
+            returns, so_far = _discount(batch, config.gamma)
             squares += float(np.sum(so_far**2, where=batch.within))
             steps += int(batch.lengths.sum())
             is_held_out = (shard.first + batch.games) % _HELD_OUT == 0
@@ -149,14 +149,14 @@ def _lessons(
                 kept.append(_lessons_of(batch, returns, batch.within & chosen, env.num_actions))
     scale = np.sqrt(squares / steps) if config.normalize_rewards and squares else 1.0
     learned, held_out = (jax.tree.map(lambda *x: np.concatenate(x), *part) for part in parts)
-    return _scaled(learned, scale), _scaled(held_out, scale), int(games)
+    return _scale_values(learned, scale), _scale_values(held_out, scale), int(games)
 
 
-def _scaled(lessons: Lessons, scale: float) -> Lessons:
+def _scale_values(lessons: Lessons, scale: float) -> Lessons:
     return lessons._replace(value=(lessons.value / scale).astype(np.float32))
 
 
-def _discounted(batch: ReplayBatch, gamma: float) -> tuple[NDArray[Any], NDArray[Any]]:
+def _discount(batch: ReplayBatch, gamma: float) -> tuple[NDArray[Any], NDArray[Any]]:
     """Float64[T, N]: the discounted rewards after and up to each action of a game."""
     rewards = np.where(batch.within, batch.rewards, 0).astype(np.float64)
     returns, so_far = np.zeros_like(rewards), np.zeros_like(rewards)
@@ -178,7 +178,7 @@ def _lessons_of(
     return Lessons(observations, masks, policy, value)
 
 
-def _judged(network: Network, params: PyTree, lessons: Lessons) -> tuple[float, float, float]:
+def _evaluate(network: Network, params: PyTree, lessons: Lessons) -> tuple[float, float, float]:
     """Cross-entropy, agreement and the root mean square error of the values."""
 
     @jax.jit

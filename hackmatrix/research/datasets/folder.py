@@ -23,7 +23,7 @@ from hackmatrix.core.files import PARTIAL, write_atomically
 from hackmatrix.core.manifest import DamagedError, check_manifest, write_manifest
 from hackmatrix.environments.registry import check_code, environment_id
 from hackmatrix.learning.settings.config import MAX_SEED
-from hackmatrix.research.datasets.shard import Shard, damaged, read_shard
+from hackmatrix.research.datasets.shard import Shard, damage_error, read_shard
 
 FORMAT = 1
 FACTS = "data.json"
@@ -89,10 +89,10 @@ def new_data_set(path: Path) -> Iterator[Writer]:
             another data set gets this name.
     """
     check_new(path)
-    _remove_abandoned(path)
+    _remove_leftovers(path)
     partial = path.with_name(f"{PARTIAL}{path.name}-{os.getpid()}")
     partial.mkdir()
-    lock = _locked(partial)
+    lock = _lock(partial)
     try:
         yield Writer(partial)
         write_manifest(partial)
@@ -106,15 +106,15 @@ def new_data_set(path: Path) -> Iterator[Writer]:
             os.close(lock)
 
 
-def _remove_abandoned(path: Path) -> None:
+def _remove_leftovers(path: Path) -> None:
     """Removes what is left of recordings for this name whose processes were killed."""
     for partial in path.parent.glob(f"{PARTIAL}{glob.escape(path.name)}-*"):
-        if partial.name.rpartition("-")[2].isdecimal() and (lock := _locked(partial)) is not None:
+        if partial.name.rpartition("-")[2].isdecimal() and (lock := _lock(partial)) is not None:
             shutil.rmtree(partial, ignore_errors=True)
             os.close(lock)
 
 
-def _locked(folder: Path) -> int | None:
+def _lock(folder: Path) -> int | None:
     """Locks a folder as long as this process lives and leaves the returned file open.
 
     None if another process has locked it, or folders can't be locked here.
@@ -157,7 +157,7 @@ class DataSet(NamedTuple):
             steps += len(shard.actions)
             yield shard
         if steps != self.facts.steps:
-            raise damaged(self.path, f"holds {steps:,} steps, not {self.facts.steps:,}")
+            raise damage_error(self.path, f"holds {steps:,} steps, not {self.facts.steps:,}")
 
     def first(self, games: int, steps: int) -> Iterator[Shard]:
         """Shards with the first games, at most so many and with so many steps, at least one game.
@@ -189,13 +189,13 @@ def open_data_set(path: Path) -> DataSet:
     names = sorted(each.name for each in path.glob("games-*.npz"))
     firsts = tuple(int(name[6:-4]) for name in names if name[6:-4].isdecimal())
     if not firsts or names != [_shard_name(first) for first in firsts]:
-        raise damaged(path, "has no shards of games, or others")
+        raise damage_error(path, "has no shards of games, or others")
     if firsts[0] != 0 or firsts[-1] >= facts.games:
-        raise damaged(path, f"its shards do not begin at game 0, or go beyond {facts.games:,}")
+        raise damage_error(path, f"its shards do not begin at game 0, or go beyond {facts.games:,}")
     return DataSet(path, facts, firsts)
 
 
-def known_environment(data: DataSet, own: str | None) -> str:
+def environment_of(data: DataSet, own: str | None) -> str:
     """The environment of a data set.
 
     Args:
@@ -221,12 +221,12 @@ def _read_facts(path: Path) -> DatasetFacts:
         found = json.loads((path / FACTS).read_text(encoding="utf-8"))
         known = {field.name for field in fields(DatasetFacts)}
         if not isinstance(found, dict) or found.get("format") != FORMAT or set(found) != known:
-            raise damaged(path, f"{FACTS} does not describe a data set in format {FORMAT}")
+            raise damage_error(path, f"{FACTS} does not describe a data set in format {FORMAT}")
         facts = DatasetFacts(**found)
     except DamagedError:
         raise
     except (OSError, ValueError, RecursionError) as error:
-        raise damaged(path, f"{FACTS} can't be read ({error})") from None
+        raise damage_error(path, f"{FACTS} can't be read ({error})") from None
     for name, least, most in (
         ("seed", 0, MAX_SEED),
         ("games", 1, 2**31 - 1),
@@ -235,8 +235,8 @@ def _read_facts(path: Path) -> DatasetFacts:
     ):
         value = getattr(facts, name)
         if type(value) is not int or not least <= value <= most:
-            raise damaged(path, f"{FACTS} says {name} {value!r:.40}")
+            raise damage_error(path, f"{FACTS} says {name} {value!r:.40}")
     for text in (facts.environment, facts.agent):
         if not isinstance(text, str) or not text.isprintable() or len(text) > _LONGEST:
-            raise damaged(path, f"{FACTS} names no environment or agent")
+            raise damage_error(path, f"{FACTS} names no environment or agent")
     return facts

@@ -94,7 +94,7 @@ class Replayer:
             carry, part = self._step(carry, self._seed, numbers, lengths, taken)
             parts.append(jax.device_get(part))
         whole = jax.tree.map(lambda *x: np.concatenate(x)[:longest, :count], *parts)
-        valid, rewards, terminated, truncated, seen = whole
+        valid, rewards, terminated, truncated, views = whole
         return ReplayBatch(
             games=games,
             lengths=lengths[:count],
@@ -103,7 +103,7 @@ class Replayer:
             rewards=rewards,
             terminated=terminated,
             truncated=truncated,
-            seen=seen,
+            seen=views,
             final_observations=jax.tree.map(lambda x: x[:count], jax.device_get(carry[-1])),
         )
 

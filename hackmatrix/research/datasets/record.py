@@ -56,11 +56,11 @@ def record(agent: AgentName, env: str, limits: Limits, *, greedy: bool = False) 
         1, min(_SHARD_BYTES // (_STEP_BYTES * limits.max_steps), _GAMES_A_PLACE * player.places)
     )
     shards = -(-limits.episodes // most)
-    each = -(-limits.episodes // shards)
+    episodes_per_shard = -(-limits.episodes // shards)
     games = EvaluationGames(
         data_environment(environment),
         player,
-        limits._replace(episodes=each),
+        limits._replace(episodes=episodes_per_shard),
         record=True,
         rewards=True,
         family=DATA,
@@ -76,7 +76,7 @@ def record(agent: AgentName, env: str, limits: Limits, *, greedy: bool = False) 
         )
         return shard.head(limits.episodes - first)
 
-    firsts = range(0, limits.episodes, each)
+    firsts = range(0, limits.episodes, episodes_per_shard)
     return Recording(environment, _in_threads(play, firsts))
 
 

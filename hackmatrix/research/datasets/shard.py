@@ -72,11 +72,11 @@ def read_shard(path: Path, first: int, games: int, max_steps: int) -> Shard:
     shard = Shard(first, **arrays)
     lengths = shard.lengths
     if not len(lengths) == len(shard.terminated) == len(shard.finals) == games:
-        raise damaged(path, f"holds {len(lengths):,} games, not {games:,}")
+        raise damage_error(path, f"holds {len(lengths):,} games, not {games:,}")
     if lengths.min() < 1 or lengths.max() > max_steps:
-        raise damaged(path, f"a game has {lengths.max():,} actions, or none")
+        raise damage_error(path, f"a game has {lengths.max():,} actions, or none")
     if not lengths.sum(dtype=np.int64) == len(shard.actions) == len(shard.rewards):
-        raise damaged(path, "the lengths of its games do not fit its actions and rewards")
+        raise damage_error(path, "the lengths of its games do not fit its actions and rewards")
     return shard
 
 
@@ -85,22 +85,22 @@ def _arrays(path: Path) -> dict[str, NDArray[Any]]:
     try:
         with zipfile.ZipFile(path) as file:
             if sum(member.file_size for member in file.infolist()) > MAX_SHARD:
-                raise damaged(path, f"would take more than {MAX_SHARD:,} bytes of memory")
+                raise damage_error(path, f"would take more than {MAX_SHARD:,} bytes of memory")
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
     except DamagedError:
         raise
     except Exception as error:  # NumPy, its headers and zip files raise a dozen kinds
         reason = " ".join(str(error).split())[:200]
-        raise damaged(path, f"is no shard of games ({reason})") from None
+        raise damage_error(path, f"is no shard of games ({reason})") from None
     if set(arrays) != set(_DTYPES):
-        raise damaged(path, f"holds {', '.join(sorted(arrays))[:200]}, not a shard's arrays")
+        raise damage_error(path, f"holds {', '.join(sorted(arrays))[:200]}, not a shard's arrays")
     for name, dtype in _DTYPES.items():
         if arrays[name].dtype != dtype or arrays[name].ndim != 1:
-            raise damaged(path, f"{name} is {arrays[name].dtype} {arrays[name].shape}")
+            raise damage_error(path, f"{name} is {arrays[name].dtype} {arrays[name].shape}")
     return arrays
 
 
-def damaged(path: Path, what: str) -> DamagedError:
+def damage_error(path: Path, what: str) -> DamagedError:
     """The error of a file that was changed, or made to look like one of ours."""
     return DamagedError(f"{path} is damaged: {what}")

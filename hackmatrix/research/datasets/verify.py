@@ -24,7 +24,7 @@ from hackmatrix.research.datasets.python_replay import OracleGame, first_differe
 from hackmatrix.research.datasets.shard import Shard
 from hackmatrix.research.evaluation.plain_games import on_all_cores
 
-_PLACES = 1024
+_GAMES_AT_ONCE = 1024
 _SAMPLE = 64  # games
 
 
@@ -64,21 +64,25 @@ def verify(data: DataSet, environment: str, *, oracle: bool) -> Iterator[Dataset
         DamagedError: the data set is damaged.
     """
     facts, env = data.facts, data_environment(environment)
-    replayer = Replayer(env, facts.seed, min(_PLACES, facts.games))
+    replayer = Replayer(env, facts.seed, min(_GAMES_AT_ONCE, facts.games))
     sample = facts.games if oracle else min(_SAMPLE, facts.games)
     sampled = np.arange(sample) * facts.games // sample  # evenly spread
     for shard in data.shards():
-        found = {each.game: each for each in _differences(shard, facts, replayer, env.num_actions)}
+        differences = {
+            each.game: each for each in _differences(shard, facts, replayer, env.num_actions)
+        }
         chosen = sampled - shard.first
         chosen = chosen[(chosen >= 0) & (chosen < len(shard.lengths))]
         if environment != ENVIRONMENT_ID:
             chosen = chosen[:0]
         for difference in on_all_cores(first_difference, _oracle_games(shard, facts, chosen)):
             if difference is not None:
-                found[difference.game] = min(difference, found.get(difference.game, difference))
-        first = min(found.values(), default=None)
+                differences[difference.game] = min(
+                    difference, differences.get(difference.game, difference)
+                )
+        first = min(differences.values(), default=None)
         steps = len(shard.actions)
-        yield DatasetVerdict(len(shard.lengths), steps, len(chosen), len(found), first)
+        yield DatasetVerdict(len(shard.lengths), steps, len(chosen), len(differences), first)
 
 
 def _differences(
@@ -87,7 +91,7 @@ def _differences(
     """The first difference of each game that is another one in the JAX engine."""
     known = shard._replace(actions=np.where(shard.actions < num_actions, shard.actions, 0))
     for batch in replayer.batches(known):
-        fields = _compared(shard, batch, facts, num_actions)
+        fields = _compare(shard, batch, facts, num_actions)
         anywhere = np.logical_or.reduce([field.differs for field in fields]) & batch.within
         for game in np.flatnonzero(anywhere.any(axis=0)):
             time = int(anywhere[:, game].argmax())
@@ -105,7 +109,7 @@ class _Field(NamedTuple):
     replayed: NDArray[Any]
 
 
-def _compared(
+def _compare(
     shard: Shard, batch: ReplayBatch, facts: DatasetFacts, num_actions: int
 ) -> list[_Field]:
     """The fields in the order in which a difference is told."""

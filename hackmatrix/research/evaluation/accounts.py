@@ -114,7 +114,7 @@ def account(stream: int, episode: int, choose: Choose, max_steps: int) -> Accoun
 def take(state: State, action: int) -> tuple[Outcome, Death | None]:
     """Takes an action, which changes the state, and tells how the player died by it."""
     hp = state.player.hp
-    seen = {id(enemy) for enemy in state.enemies if state.sees(enemy)}
+    visible = {id(enemy) for enemy in state.enemies if state.sees(enemy)}
     outcome = step(state, action)
     if outcome.ending != Ending.DIED:
         return outcome, None
@@ -126,7 +126,7 @@ def take(state: State, action: int) -> tuple[Outcome, Death | None]:
         fatal.piece or "",
         len(hits),
         any(enemy.from_siphon for enemy in killers),
-        not any(id(enemy) in seen for enemy in killers),
+        not any(id(enemy) in visible for enemy in killers),
     )
 
 

@@ -4,14 +4,14 @@ from collections.abc import Collection
 
 from hackmatrix.agents.roster.names import AgentName
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.extras import install_command, installed, need
+from hackmatrix.core.extras import are_installed, install_command, need
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.registry import environment_id
 from hackmatrix.game import native
 from hackmatrix.research.evaluation.account_report import report_of_accounts
 from hackmatrix.research.evaluation.accounts import Account
 from hackmatrix.research.evaluation.limits import Limits
-from hackmatrix.research.evaluation.plain_games import PlainGame, played
+from hackmatrix.research.evaluation.plain_games import PlainGame, play_games
 from hackmatrix.research.evaluation.report import Play, Report
 
 SLOWER = f"JAX is not installed, so NumPy plays, slower: {install_command('train')}"
@@ -52,7 +52,7 @@ def agent_player(
 def plays_on_numpy(agent: AgentName, env: str) -> bool:
     """Whether an agent is a network that plays HackMatrix on NumPy, as JAX is not installed."""
     searches, ours = agent.simulations is not None, environment_id(env) == ENVIRONMENT_ID
-    return agent.params is not None and ours and not searches and not installed("jax", "flax")
+    return agent.params is not None and ours and not searches and not are_installed("jax", "flax")
 
 
 def _by_rule(agent: AgentName, limits: Limits) -> Play:
@@ -73,6 +73,6 @@ def _accounts(agent: AgentName, games: Limits, forbidden: frozenset[int]) -> lis
         play = scripted_accounts if agent.name == "scripted" else random_accounts
         return play(games, forbidden)
     numbers = range(games.first, games.first + games.episodes)
-    return played(
+    return play_games(
         [PlainGame(agent.name, games.seed, n, games.max_steps, forbidden) for n in numbers]
     )

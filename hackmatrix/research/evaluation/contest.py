@@ -15,7 +15,7 @@ from hackmatrix.research.evaluation.report import Report, ends_of
 from hackmatrix.research.evaluation.sequential import SequentialVerdict
 from hackmatrix.research.evaluation.statistics import Estimate, estimate
 from hackmatrix.research.evaluation.streaks import FIGURES, difference
-from hackmatrix.research.evaluation.text_table import aligned
+from hackmatrix.research.evaluation.text_table import align_columns
 
 
 class Entrant(NamedTuple):
@@ -59,24 +59,26 @@ class Contest:
 
     def table(self) -> str:
         """A line for each agent, and below each but the first its difference from the first."""
-        titles = compared(self.entrants[0].report)
+        titles = figures_compared(self.entrants[0].report)
         lines = [["agent", *titles.values()]]
         for place, (name, report) in enumerate(self.entrants):
             found = report.figures()
             lines.append([name, *(str(found[key]) for key in titles)])
             if place:
                 found = self.differences[place - 1]
-                lines.append(["  minus the first", *(_signed(found[key]) for key in titles)])
-        return aligned(lines) + (f"\n{self.verdict}" if self.verdict is not None else "")
+                lines.append(
+                    ["  minus the first", *(_format_difference(found[key]) for key in titles)]
+                )
+        return align_columns(lines) + (f"\n{self.verdict}" if self.verdict is not None else "")
 
 
-def compared(report: Report) -> dict[str, str]:
+def figures_compared(report: Report) -> dict[str, str]:
     """The titles of the figures that agents are compared by, by their keys."""
-    titles = {column.key: column.title for column in _compared(report)}
+    titles = {column.key: column.title for column in _columns_compared(report)}
     return titles if report.streaks is None else titles | dict(FIGURES)
 
 
-def _compared(report: Report) -> list[Column]:
+def _columns_compared(report: Report) -> list[Column]:
     """The environment's own columns; those of every environment, if it has none."""
     return report.columns[1:-1] or report.columns
 
@@ -85,7 +87,7 @@ def _differences(one: Report, other: Report) -> dict[str, Estimate]:
     """The difference of each figure over the games, with its paired interval, by its key."""
     means = {
         mine.key: estimate(_floats(mine) - _floats(theirs))
-        for mine, theirs in zip(_compared(one), _compared(other), strict=True)
+        for mine, theirs in zip(_columns_compared(one), _columns_compared(other), strict=True)
     }
     if one.streaks is None or other.streaks is None:
         return means
@@ -97,7 +99,7 @@ def _floats(column: Column) -> Any:
     return np.asarray(column.values).astype(np.float64)
 
 
-def _signed(found: Estimate) -> str:
+def _format_difference(found: Estimate) -> str:
     if math.isnan(found.mean):
         return "-"
     return f"{found.mean:+.3f}  [{found.low:+.3f}, {found.high:+.3f}]"

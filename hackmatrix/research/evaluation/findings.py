@@ -66,12 +66,12 @@ def _stages(accounts: Sequence[Account]) -> Rows:
         for stage in account.stages:
             played.setdefault(stage.stage, []).append(stage)
     rows = []
-    for number, games in sorted(played.items()):
+    for stage_number, games in sorted(played.items()):
         rate, low, high = estimate(np.array([game.cleared for game in games]))
         without = estimate(np.array([game.entry.programs == 0 for game in games]))
         rows.append(
             {
-                "stage": number,
+                "stage": stage_number,
                 "games": len(games),
                 "cleared": rate,
                 "cleared_ci": [low, high],
@@ -176,12 +176,15 @@ def _program_table(rows: Rows) -> TextTable:
 
 
 def _siphoning(accounts: Sequence[Account]) -> dict[str, float]:
-    each = [siphoning for account in accounts for siphoning in account.siphonings]
+    siphonings = [siphoning for account in accounts for siphoning in account.siphonings]
     chances = sum(account.chances for account in accounts)
     at_once = sum(account.taken_at_once for account in accounts)
     return {
-        "siphonings_a_game": len(each) / len(accounts),
-        "siphonings_a_stage": len(each) / sum(len(account.stages) for account in accounts),
-        **{f"{name}_each": _mean(getattr(s, name) for s in each) for name in Siphoning._fields},
+        "siphonings_a_game": len(siphonings) / len(accounts),
+        "siphonings_a_stage": len(siphonings) / sum(len(account.stages) for account in accounts),
+        **{
+            f"{name}_each": _mean(getattr(s, name) for s in siphonings)
+            for name in Siphoning._fields
+        },
         "at_the_first_chance": at_once / chances if chances else 0.0,
     }

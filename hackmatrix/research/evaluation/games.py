@@ -38,7 +38,7 @@ _FEWEST = 64  # games that are worth a thread
 _MOVES = 25
 
 
-class _Places(struct.PyTreeNode):
+class _Slots(struct.PyTreeNode):
     """Games under way, one in each of N places."""
 
     number: Array  # int32[N], which game it is
@@ -52,7 +52,7 @@ class _Places(struct.PyTreeNode):
 class _Play(struct.PyTreeNode):
     """All games: those under way, and the results of E games, whether ended or not yet begun."""
 
-    places: _Places
+    places: _Slots
     next: Array  # int32[], the first game that has not begun
     results: PlayedGames
     history: "_History | None"  # of all actions, if they are recorded
@@ -203,15 +203,15 @@ class EvaluationGames:
 
     def _start(self, seed: Array, first: Array) -> _Play:
         count = self._episodes
-        places = self._begun(seed, first + jnp.arange(self.places))
+        slots = self._begun(seed, first + jnp.arange(self.places))
 
         def for_each_game(x: Array) -> Array:
             return jnp.zeros((count, *x.shape[1:]), x.dtype)
 
         return _Play(
-            places=places,
+            places=slots,
             next=first + self.places,
-            results=jax.tree.map(for_each_game, places.played),
+            results=jax.tree.map(for_each_game, slots.played),
             history=self._empty_history(),
         )
 
@@ -221,7 +221,7 @@ class EvaluationGames:
         shape = (self._episodes, self.limits.max_steps)
         return _History(jnp.zeros(shape, jnp.uint8), jnp.zeros(shape) if self.rewards else None)
 
-    def _begun(self, seed: Array, numbers: Array) -> _Places:
+    def _begun(self, seed: Array, numbers: Array) -> _Slots:
         """The games with these numbers, before their first action."""
         obs, env_state = self.family.begin(self.env, seed, numbers)
         counts = jnp.zeros(numbers.size, jnp.int32)
@@ -233,21 +233,21 @@ class EvaluationGames:
             lengths=counts,
             actions=jnp.zeros((numbers.size, self.env.num_actions), jnp.int32),
             terminated=never,
-            info=jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), _kept(info)),
+            info=jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), _without_observation(info)),
             final_observation=obs,
         )
         carry = self.player.initial_carry(numbers.size)
-        return _Places(numbers, ~never, env_state, obs, carry, played)
+        return _Slots(numbers, ~never, env_state, obs, carry, played)
 
     def _step(
         self, play: _Play, params: PyTree, allowed: Array, seed: Array, first: Array
     ) -> _Play:
-        places, actions, reward, ended = self._stepped(play.places, params, allowed, seed)
+        slots, actions, reward, ended = self._stepped(play.places, params, allowed, seed)
         times, games = play.places.played.lengths, self._episodes
-        index = places.number - first
+        index = slots.number - first
         due = jnp.where(ended, index, games)  # beyond the last: dropped
         results = jax.tree.map(
-            lambda all_, new: all_.at[due].set(new, mode="drop"), play.results, places.played
+            lambda all_, new: all_.at[due].set(new, mode="drop"), play.results, slots.played
         )
         history = play.history
         if history is not None:
@@ -256,23 +256,23 @@ class EvaluationGames:
             history = jax.tree.map(
                 lambda all_, new: all_.at[index, times].set(new, mode="drop"), history, now
             )
-        places = places.replace(running=places.running & ~ended)
+        slots = slots.replace(running=slots.running & ~ended)
         if games > self.places:  # else none are left, and nothing needs to be compiled for them
             number = play.next + jnp.cumsum(ended) - 1
             due = ended & (number < first + games)
-            places = for_few(due, lambda _, some: self._begun(seed, some), places, number)
-        return _Play(places, play.next + jnp.sum(ended), results, history)
+            slots = for_few(due, lambda _, some: self._begun(seed, some), slots, number)
+        return _Play(slots, play.next + jnp.sum(ended), results, history)
 
     def _stepped(
-        self, places: _Places, params: PyTree, allowed: Array, seed: Array
-    ) -> tuple[_Places, Array, Array, Array]:
+        self, places: _Slots, params: PyTree, allowed: Array, seed: Array
+    ) -> tuple[_Slots, Array, Array, Array]:
         """The games after an action each, the actions, rewards, and which games ended by it."""
-        before, numbers = places.played, places.number
-        masks = _allowed(jax.vmap(self.env.action_mask)(places.env_state), allowed)
+        before, episodes = places.played, places.number
+        masks = _restrict(jax.vmap(self.env.action_mask)(places.env_state), allowed)
         masks &= places.running[:, None]
-        keys = self.family.action_keys(seed, before.lengths, numbers)
+        keys = self.family.action_keys(seed, before.lengths, episodes)
         actions, carry = self.player.choose(params, places.carry, places.obs, masks, keys)
-        keys = self.family.step_keys(seed, before.lengths, numbers)
+        keys = self.family.step_keys(seed, before.lengths, episodes)
         obs, env_state, reward, terminated, truncated, info = jax.vmap(self.env.step)(
             keys, places.env_state, actions
         )
@@ -282,19 +282,19 @@ class EvaluationGames:
             lengths=before.lengths + 1,
             actions=before.actions + taken,
             terminated=terminated,
-            info=_kept(info),
+            info=_without_observation(info),
             final_observation=info["final_observation"],
         )
         ended = terminated | truncated | (after.lengths >= self.limits.max_steps)
-        places = _Places(numbers, places.running, env_state, obs, carry, after)
+        places = _Slots(episodes, places.running, env_state, obs, carry, after)
         return places, actions, reward, places.running & ended
 
 
-def _allowed(masks: Array, allowed: Array) -> Array:
+def _restrict(masks: Array, allowed: Array) -> Array:
     """The masks [N, A] without what is not allowed [A], unless nothing would be left."""
     left = masks & allowed
     return jnp.where(jnp.any(left, axis=1, keepdims=True), left, masks)
 
 
-def _kept(info: dict[str, PyTree]) -> dict[str, PyTree]:
+def _without_observation(info: dict[str, PyTree]) -> dict[str, PyTree]:
     return {name: value for name, value in info.items() if name != "final_observation"}

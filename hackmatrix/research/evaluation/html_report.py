@@ -9,7 +9,7 @@ from pathlib import Path
 from hackmatrix.core.charts import Bars, Intervals, Line, Mark, Panel, Points, picture
 from hackmatrix.core.errors import UserError, in_words
 from hackmatrix.core.files import write_atomically
-from hackmatrix.research.evaluation.contest import Contest, Entrant, compared
+from hackmatrix.research.evaluation.contest import Contest, Entrant, figures_compared
 from hackmatrix.research.evaluation.findings import KINDS, Findings
 from hackmatrix.research.evaluation.streaks import FIGURES
 from hackmatrix.research.evaluation.text_table import TextTable
@@ -68,15 +68,15 @@ def _comparison(entrants: Sequence[Entrant]) -> list[str]:
     """The differences of the others from the first, column by column."""
     contest, (first, *others) = Contest(entrants), entrants
     parts = [f"<h2>Differences from {escape(first.name)}, on the same games</h2>"]
-    for key, title in compared(first.report).items():
-        found = [
+    for key, title in figures_compared(first.report).items():
+        differences = [
             (other.name, differences[key])
             for other, differences in zip(others, contest.differences, strict=True)
             if all(map(isfinite, differences[key]))
         ]
-        if found:
-            rows = [f"{name} {mean:+.3f}" for name, (mean, _, _) in found]
-            mark = Intervals("", *zip(*(each for _, each in found), strict=True))
+        if differences:
+            rows = [f"{name} {mean:+.3f}" for name, (mean, _, _) in differences]
+            mark = Intervals("", *zip(*(each for _, each in differences), strict=True))
             parts.append(_figure(title, Panel("", "", "", [mark], rows=rows)))
     return parts
 

@@ -55,12 +55,12 @@ def _play_randomly(job: tuple[Limits, frozenset[int]]) -> list[Account]:
         allowed = positions.masks & kept
         none_left = ~allowed.any(axis=1)
         allowed[none_left] = positions.masks[none_left]
-        places = []
+        choices = []
         for number, count in zip(positions.numbers.tolist(), allowed.sum(axis=1), strict=True):
             dice.seed(f"{stream} {number} {positions.time}")  # as `Opinion.sample` does
             shares = _LIMITS[count]
-            places.append(bisect(shares, dice.random() * shares[-1], 0, count - 1))
+            choices.append(bisect(shares, dice.random() * shares[-1], 0, count - 1))
         up_to_here: Array = allowed.cumsum(axis=1)
-        return (up_to_here > np.array(places)[:, None]).argmax(axis=1)
+        return (up_to_here > np.array(choices)[:, None]).argmax(axis=1)
 
     return lockstep_accounts(choose, limits)

@@ -34,11 +34,11 @@ def native_replays(
         actions: all that were taken in each game.
     """
 
-    def recorded(time: int, due: Array, games: Games) -> list[int]:
+    def next_recorded(time: int, due: Array, games: Games) -> list[int]:
         del games
         return [actions[game][time] for game in due.tolist()]
 
-    return native_accounts(streams, episodes, [len(each) for each in actions], recorded)
+    return native_accounts(streams, episodes, [len(each) for each in actions], next_recorded)
 
 
 def native_accounts(
@@ -59,14 +59,14 @@ def native_accounts(
         due = np.flatnonzero(~held)
         if not due.size:
             break
-        taken = np.zeros(len(held), np.int32)
-        taken[due] = choose(time, due, games)
+        chosen = np.zeros(len(held), np.int32)
+        chosen[due] = choose(time, due, games)
         before = games.states[due]
-        out = step(games, taken, held=held, out=out, auto_reset=False, threads=num_cores())
+        out = step(games, chosen, held=held, out=out, auto_reset=False, threads=num_cores())
         missed = np.rint(out.reward_parts[due, _MISSED] / (SIPHON_QUALITY * UNIT)).astype(int)
         noted = zip(
             due.tolist(),
-            taken[due].tolist(),
+            chosen[due].tolist(),
             _holdings(games.states, due),
             (out.reward_parts[due, _COMPLETION] > 0).tolist(),
             missed.tolist(),

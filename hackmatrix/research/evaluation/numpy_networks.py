@@ -47,17 +47,17 @@ def numpy_player(params: Path | Policy, limits: Limits, *, greedy: bool) -> Play
         memories = dict[int, Any]()  # by the games' numbers
 
         def choose(positions: Positions) -> list[int]:
-            seen = observations_of(positions.records, policy.observation, threads=num_cores())
+            features = observations_of(positions.records, policy.observation, threads=num_cores())
             masks = positions.masks.copy()
             masks[:, list(forbidden)] = False
             masks = np.where(masks.any(axis=1, keepdims=True), masks, positions.masks)
             actions = []
-            for number, row, mask in zip(positions.numbers.tolist(), seen, masks, strict=True):
-                logits, value, memory = forward(row, memories.get(number))
+            for episode, row, mask in zip(positions.numbers.tolist(), features, masks, strict=True):
+                logits, value, memory = forward(row, memories.get(episode))
                 if memory is not None:
-                    memories[number] = memory
+                    memories[episode] = memory
                 opinion = weigh(str(policy.path), logits.tolist(), value, mask.tolist())
-                game = GameId(stream, number)
+                game = GameId(stream, episode)
                 actions.append(opinion.best if takes_best else opinion.sample(game, positions.time))
             return actions
 

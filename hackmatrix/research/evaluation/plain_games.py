@@ -61,7 +61,7 @@ def replays(games: Sequence[PlayedReplay]) -> list[Account]:
     return native_replays(streams, numbers, actions)
 
 
-def played(games: Sequence[PlainGame]) -> list[Account]:
+def play_games(games: Sequence[PlainGame]) -> list[Account]:
     """The accounts of games, played by a built-in player."""
     return on_all_cores(_play, games, unit="games")
 
@@ -92,18 +92,18 @@ def on_all_cores(
         worth: so many jobs take longer than a process to start.
     """
     if len(jobs) < 2 * worth:
-        return list(_counted(map(function, jobs), len(jobs), unit))
+        return list(_with_progress(map(function, jobs), len(jobs), unit))
     processes = min(num_cores(), len(jobs) // worth)
     # Not forked: this process may have threads of JAX.
     executor = ProcessPoolExecutor(processes, get_context("spawn"), _depend_on_parent)
     try:
         results = executor.map(function, jobs, chunksize=max(1, worth // 4))
-        return list(_counted(results, len(jobs), unit))
+        return list(_with_progress(results, len(jobs), unit))
     finally:
         executor.shutdown(cancel_futures=True)
 
 
-def _counted(results: Iterator[_Result], total: int, unit: str | None) -> Iterator[_Result]:
+def _with_progress(results: Iterator[_Result], total: int, unit: str | None) -> Iterator[_Result]:
     """The results as they come; a terminal shows how many there are, once a second at most."""
     terminal = below(sys.stderr)
     if unit is None or not terminal.isatty():

@@ -10,7 +10,7 @@ import numpy as np
 
 from hackmatrix.agents.networks.policy import Policy
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.extras import installed, need
+from hackmatrix.core.extras import are_installed, need
 from hackmatrix.core.processes.cores import num_cores
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.hackmatrix.observations import check_observation, observations_of
@@ -68,7 +68,7 @@ def function_report(
             )
         if params is not None:
             policy = replace(policy, params=params)
-        if search is None and not installed("jax", "flax"):
+        if search is None and not are_installed("jax", "flax"):
             print(f"{policy.path}: {SLOWER}", file=sys.stderr)
             return numpy_player(policy, limits, greedy=greedy)(())
         need("jax", "flax")

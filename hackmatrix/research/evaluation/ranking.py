@@ -14,7 +14,7 @@ from hackmatrix.research.evaluation.games import EvaluationGames
 from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.report import Report
 from hackmatrix.research.evaluation.statistics import Estimate, estimate
-from hackmatrix.research.evaluation.text_table import aligned
+from hackmatrix.research.evaluation.text_table import align_columns
 
 
 def reports_on(
@@ -67,7 +67,7 @@ class Ranking:
         for rank, agent in enumerate(self.agents):
             lines.append([str(rank + 1), str(agent.seed), *map(str, agent.report.estimates)])
         lines.append(["all", "", *(_text(self._over_agents(i)) for i in range(len(columns)))])
-        return f"{aligned(lines)}\nbest  {self.agents[0].path}"
+        return f"{align_columns(lines)}\nbest  {self.agents[0].path}"
 
     def _over_agents(self, place: int) -> Interval:
         """The mean of a column over the agents, with its interval.

@@ -124,7 +124,7 @@ class Report(NamedTuple):
         rows += [("cut off", f"{self.truncated:,}")]
         if self.invalid_actions:
             rows += [("invalid action", f"{self.invalid_actions:,}")]
-        rows += [(each.title, _listed(each)) for each in self.breakdowns]
+        rows += [(each.title, _format_breakdown(each)) for each in self.breakdowns]
         width = max(16, *(len(name) + 2 for name, _ in rows))
         lines = "\n".join(f"{name:<{width}}{value}" for name, value in rows)
         tables = self.findings.tables() if self.findings else []
@@ -176,7 +176,7 @@ def ends_of(accounts: Sequence[Account]) -> tuple[Any, Any]:
     return won, np.array([account.score for account in accounts])
 
 
-def _listed(breakdown: Breakdown) -> str:
+def _format_breakdown(breakdown: Breakdown) -> str:
     used = {name: number for name, number in breakdown.values.items() if number}
     largest_first = sorted(used, key=lambda name: -used[name])
     return "  ".join(f"{name} {used[name]:{breakdown.form}}" for name in largest_first) or "-"

@@ -90,7 +90,7 @@ def play_until_decided(
     for first in range(limits.first, limits.first + limits.episodes, size):
         for played, play in zip(parts, plays, strict=True):
             played.append(play((), first))
-        reports = [_joined(played, limits) for played in parts]
+        reports = [_join_reports(played, limits) for played in parts]
         theirs, ours = (_column(report, key) for report in reports)
         differences = ours.values.astype(np.float64) - theirs.values.astype(np.float64)
         found = confidence_sequence(differences, limits.episodes)
@@ -120,7 +120,7 @@ def _column(report: Report, key: str) -> Column:
     return whole[key]._replace(values=np.asarray(whole[key].values))
 
 
-def _joined(reports: Sequence[Report], limits: Limits) -> Report:
+def _join_reports(reports: Sequence[Report], limits: Limits) -> Report:
     """One report on the games of several, without breakdowns: it is not known how those add up."""
     episodes = sum(report.episodes for report in reports)
     if reports[0].accounts:  # of HackMatrix, which tell all

@@ -41,7 +41,7 @@ def estimate(values: NDArray[Any]) -> Estimate:
     if len(values) == 1 or not math.isfinite(mean):
         return Estimate(mean, mean, mean)
     numbers = values.astype(np.float64)
-    means = resampled(len(numbers), lambda games: numbers[games].mean(axis=1))
+    means = bootstrap(len(numbers), lambda games: numbers[games].mean(axis=1))
     low, high = np.quantile(means, _ENDS)
     return Estimate(mean, float(low), float(high))
 
@@ -58,7 +58,7 @@ def interval(statistics: NDArray[np.float64]) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def resampled(
+def bootstrap(
     count: int, statistic: Callable[[NDArray[np.int64]], NDArray[Any]]
 ) -> NDArray[np.float64]:
     """A statistic of resamples of `count` games, float64[RESAMPLES] (Efron 1979); deterministic.

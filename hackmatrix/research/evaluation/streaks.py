@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hackmatrix.research.evaluation.statistics import Estimate, estimate, interval, resampled
+from hackmatrix.research.evaluation.statistics import Estimate, bootstrap, estimate, interval
 
 _UNKNOWN = Estimate(math.nan, math.nan, math.nan)
 
@@ -50,8 +50,8 @@ FIGURES = {
 def streaks_of(won: NDArray[np.bool_], score: NDArray[Any]) -> Streaks:
     """The figures of games, by their ends: bool[N] and numbers [N], N >= 1."""
     every = np.arange(len(won))[None]
-    resamples = resampled(len(won), lambda games: _figures(won[games], score[games]))
-    found = _estimated(_figures(won[every], score[every])[0], resamples)
+    resamples = bootstrap(len(won), lambda games: _figures(won[games], score[games]))
+    found = _estimate(_figures(won[every], score[every])[0], resamples)
     if not won.all():
         return found
     rate = estimate(won).low  # resamples can't show a loss that has not happened yet
@@ -74,10 +74,10 @@ def difference(
             return ours - theirs
 
     every = np.arange(len(one[0]))[None]
-    return _estimated(less(every)[0], resampled(len(one[0]), less))
+    return _estimate(less(every)[0], bootstrap(len(one[0]), less))
 
 
-def _estimated(values: NDArray[np.float64], resamples: NDArray[np.float64]) -> Streaks:
+def _estimate(values: NDArray[np.float64], resamples: NDArray[np.float64]) -> Streaks:
     """The figures [3], with the intervals of their resamples [R, 3]."""
     pairs = zip(values.tolist(), resamples.T, strict=True)
     return Streaks(*(_UNKNOWN if math.isnan(x) else Estimate(x, *interval(s)) for x, s in pairs))

@@ -13,10 +13,10 @@ class TextTable(NamedTuple):
 
     def text(self) -> str:
         """The title, and the columns below it."""
-        return f"{self.title}\n{aligned([self.header, *self.rows])}"
+        return f"{self.title}\n{align_columns([self.header, *self.rows])}"
 
 
-def aligned(lines: Sequence[Sequence[str]]) -> str:
+def align_columns(lines: Sequence[Sequence[str]]) -> str:
     """Lines of words as columns."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(

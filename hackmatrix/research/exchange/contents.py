@@ -18,7 +18,7 @@ def runs_at(path: Path) -> list[Path]:
     return [each for each in inside if (each / CONFIG).is_file() and _of_run(each)] or [path]
 
 
-def found_at(path: Path) -> list[Path]:
+def params_files_of(path: Path) -> list[Path]:
     """The checkpoints and files of params that a path means: itself, or all of a run.
 
     Names of other trainers are understood (`runs/other_names.py`).
@@ -56,10 +56,10 @@ def params_at(path: Path) -> list[Exported]:
     if path.is_dir():
         checkpoint = check_checkpoint(path)
         return params_of(checkpoint, checkpoint.read_arrays())
-    return [FORMATS[path.suffix].read(path)] if path.suffix in FORMATS else [_refused(path)]
+    return [FORMATS[path.suffix].read(path)] if path.suffix in FORMATS else [_refuse(path)]
 
 
-def params_chosen(path: Path, agent: int) -> Exported:
+def read_params_of(path: Path, agent: int) -> Exported:
     """The params of one agent, of many from 0 on; of a run the newest ones.
 
     Raises:
@@ -70,7 +70,7 @@ def params_chosen(path: Path, agent: int) -> Exported:
         _check_agent(path, agent, len(folders))
         path, agent = folders[agent], 0
     newest = newest_params(path) if path.is_dir() else None
-    path = newest or found_at(path)[-1]
+    path = newest or params_files_of(path)[-1]
     agents = params_at(path)
     _check_agent(path, agent, len(agents))
     return agents[agent]
@@ -81,5 +81,5 @@ def _check_agent(path: Path, agent: int, count: int) -> None:
         raise UserError(f"--agent {agent}: {path} has {count}, numbered from 0 on")
 
 
-def _refused(path: Path) -> Exported:
+def _refuse(path: Path) -> Exported:
     raise UserError(f"{path}: is read if it ends in {', '.join(FORMATS)}, or is a checkpoint")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hackmatrix.core.charts.axis import abbreviated
+from hackmatrix.core.charts.axis import abbreviate
 from hackmatrix.core.errors import UserError
 from hackmatrix.runs.checkpoints import best_checkpoint, read_facts
 from hackmatrix.runs.facts import SCORE, score_in
@@ -27,7 +27,7 @@ class Listed(NamedTuple):
         return {**self._asdict(), "path": str(self.path)}
 
 
-def listed(paths: list[Path], run: Path) -> Iterator[Listed]:
+def list_rows(paths: list[Path], run: Path) -> Iterator[Listed]:
     """The rows of some checkpoints and files of a run."""
     best = best_checkpoint(run) if run.is_dir() else None
     for path in paths:
@@ -69,7 +69,7 @@ def table(rows: list[Listed]) -> str:
         cells.append(
             [
                 "" if row.update is None else f"{row.update:,}",
-                "" if row.timesteps is None else abbreviated(row.timesteps),
+                "" if row.timesteps is None else abbreviate(row.timesteps),
                 score,
                 f"{row.size / 1e6:.1f} MB",
                 f"{row.path}{notes}",

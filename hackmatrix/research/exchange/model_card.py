@@ -50,7 +50,7 @@ def model_card(name: str, agent: Exported, report: "Report | None" = None) -> st
         "## Data",
         _origin(about),
         "## Evaluation",
-        *(_of_report(report) if report is not None else _recorded(about)),
+        *(_of_report(report) if report is not None else _training_evaluation(about)),
     ]
     if settings:
         parts += [
@@ -97,7 +97,7 @@ def _of_report(report: "Report") -> Iterator[str]:
     yield _estimates([(column.title, found) for column, found in pairs])
 
 
-def _recorded(about: Mapping[str, Any]) -> Iterator[str]:
+def _training_evaluation(about: Mapping[str, Any]) -> Iterator[str]:
     evaluation, settings = about.get("evaluation"), about.get("config") or {}
     games = settings.get("eval_episodes")
     if not isinstance(evaluation, dict):
@@ -107,15 +107,15 @@ def _recorded(about: Mapping[str, Any]) -> Iterator[str]:
         f"Recorded in training, in {games or 'some'} games that chose these params among others, "
         "which flatters them; `--evaluate GAMES` plays others for this card."
     )
-    found = []
+    estimates = []
     for name, value in evaluation.items():
         if not isinstance(value, int | float):
             continue
         if name.endswith("_rate") and isinstance(games, int) and games > 0:
-            found.append((name, estimate(np.arange(games) < round(value * games))))
+            estimates.append((name, estimate(np.arange(games) < round(value * games))))
         else:
-            found.append((name, Estimate(value, math.nan, math.nan)))
-    yield _estimates(found)
+            estimates.append((name, Estimate(value, math.nan, math.nan)))
+    yield _estimates(estimates)
 
 
 def _estimates(found: Sequence[tuple[str, Estimate]]) -> str:

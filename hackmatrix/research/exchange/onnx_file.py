@@ -14,7 +14,7 @@ from hackmatrix.agents.networks.cells_forward import EPSILON
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.extras import need
 from hackmatrix.core.files import write_atomically
-from hackmatrix.runs.params import Exported, exported, flat
+from hackmatrix.runs.params import Exported, flat, params_from_arrays
 
 FEATURES, LOGITS, VALUE = "features", "logits", "value"
 
@@ -53,11 +53,11 @@ def read_onnx(path: Path) -> Exported:
     try:
         model = onnx.load_model_from_string(path.read_bytes())
         arrays = {}
-        for each in model.graph.initializer:
-            if each.data_location == onnx.TensorProto.EXTERNAL:
-                raise UserError(f"{path}: keeps {each.name} in another file, which is not read")
-            if each.name.startswith("params."):
-                arrays[each.name] = onnx.numpy_helper.to_array(each)
+        for tensor in model.graph.initializer:
+            if tensor.data_location == onnx.TensorProto.EXTERNAL:
+                raise UserError(f"{path}: keeps {tensor.name} in another file, which is not read")
+            if tensor.name.startswith("params."):
+                arrays[tensor.name] = onnx.numpy_helper.to_array(tensor)
         facts = {each.key: each.value for each in model.metadata_props}
         about = json.loads(facts.get(_FACTS, "{}"))
     except UserError:
@@ -69,7 +69,7 @@ def read_onnx(path: Path) -> Exported:
         raise UserError(f"{path}: is no ONNX file, or a damaged one ({reason})") from None
     if not arrays:
         raise UserError(f"{path}: is an ONNX model, but none of hackmatrix: it holds no params.")
-    return exported(path, arrays, about)
+    return params_from_arrays(path, arrays, about)
 
 
 def _model(path: Path, params: dict[str, Any], about: dict[str, Any]) -> Any:
@@ -91,7 +91,7 @@ def _model(path: Path, params: dict[str, Any], about: dict[str, Any]) -> Any:
         sums = f"{name}.sum"
         nodes += [_dense(name, last, sums)]
         if has_norms:
-            nodes += [_normalised(norm, sums)]
+            nodes += [_layer_norm(norm, sums)]
             sums = norm
         nodes += [helper.make_node(activation, [sums], [name])]
         last = name
@@ -130,7 +130,7 @@ def _dense(name: str, before: str, after: str) -> Any:
     return helper.make_node("Gemm", [before, f"{layer}.kernel", f"{layer}.bias"], [after])
 
 
-def _normalised(name: str, before: str) -> Any:
+def _layer_norm(name: str, before: str) -> Any:
     from onnx import helper
 
     inputs = [before, f"params.{name}.scale", f"params.{name}.bias"]

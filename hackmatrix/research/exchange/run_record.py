@@ -17,12 +17,12 @@ from hackmatrix.learning.settings.config_file import Settings
 from hackmatrix.research.comparison.curves import EVALUATED, ComparedRun, read_run
 from hackmatrix.runs.folder import STARTS, starts_in
 
-Kind = Literal["pandas", "polars", "numpy"]
-KINDS: tuple[Kind, ...] = typing.get_args(Kind)
+FrameLibrary = Literal["pandas", "polars", "numpy"]
+KINDS: tuple[FrameLibrary, ...] = typing.get_args(FrameLibrary)
 Columns = dict[str, np.ndarray[Any, Any]]
 Frame = Any  # of pandas or polars, or `Columns`
 
-_PLACE = ("update", "timesteps", SEED)  # columns of whole numbers
+_INTEGER_COLUMNS = ("update", "timesteps", SEED)  # columns of whole numbers
 
 
 class RunRecord(NamedTuple):
@@ -53,7 +53,7 @@ class RunRecord(NamedTuple):
         return picture(self.path.name, panels)
 
 
-def run_record(path: Path, frame: Kind | None = None) -> RunRecord:
+def run_record(path: Path, frame: FrameLibrary | None = None) -> RunRecord:
     """Reads a run.
 
     Args:
@@ -64,9 +64,9 @@ def run_record(path: Path, frame: Kind | None = None) -> RunRecord:
     Raises:
         UserError: it is no run, has no metrics yet, or the library is not installed.
     """
-    kind = frame or next(name for name in KINDS if find_spec(name) is not None)
-    if kind not in KINDS or find_spec(kind) is None:
-        raise UserError(f"frame must be one of {', '.join(KINDS)} that is installed, got {kind}")
+    library = frame or next(name for name in KINDS if find_spec(name) is not None)
+    if library not in KINDS or find_spec(library) is None:
+        raise UserError(f"frame must be one of {', '.join(KINDS)} that is installed, got {library}")
     run = read_run(Path(path))
     rows = [each for row in run.rows for each in _of_agents(run, row)]
     trained = [_without(row, evaluated=True) for row in rows]
@@ -75,8 +75,8 @@ def run_record(path: Path, frame: Kind | None = None) -> RunRecord:
     return RunRecord(
         path=run.path,
         settings=run.settings,
-        metrics=_frame(_columns(trained), kind),
-        evaluations=_frame(_columns(evaluated), kind),
+        metrics=_frame(_columns(trained), library),
+        evaluations=_frame(_columns(evaluated), library),
         alarms=[(row["update"], name) for row in run.rows for name in row.get(ROW_KEY, [])],
         starts=starts_in(starts.read_bytes()) if starts.exists() else [],
         columns=_columns(rows),
@@ -101,36 +101,36 @@ def _without(row: Mapping[str, Any], *, evaluated: bool) -> dict[str, Any]:
     return {
         name: value
         for name, value in row.items()
-        if name in _PLACE or name.startswith(EVALUATED) != evaluated
+        if name in _INTEGER_COLUMNS or name.startswith(EVALUATED) != evaluated
     }
 
 
 def _columns(rows: list[dict[str, Any]]) -> Columns:
     """Rows with any value as columns: where and whose, then the others."""
-    rows = [row for row in rows if len(row) > len(_PLACE)]
-    names = dict.fromkeys([*_PLACE, *(name for row in rows for name in row)])
+    rows = [row for row in rows if len(row) > len(_INTEGER_COLUMNS)]
+    names = dict.fromkeys([*_INTEGER_COLUMNS, *(name for row in rows for name in row)])
     return {
         name: np.array([row[name] for row in rows], np.int64)
-        if name in _PLACE
+        if name in _INTEGER_COLUMNS
         else np.array([row.get(name) for row in rows], np.float64)  # None becomes NaN
         for name in names
     }
 
 
-def _frame(columns: Columns, kind: Kind) -> Frame:
+def _frame(columns: Columns, kind: FrameLibrary) -> Frame:
     return columns if kind == "numpy" else importlib.import_module(kind).DataFrame(columns)
 
 
 def _panel(columns: Columns, name: str) -> Panel:
     if name not in columns:
-        there = ", ".join(sorted(set(columns) - set(_PLACE)))
+        there = ", ".join(sorted(set(columns) - set(_INTEGER_COLUMNS)))
         raise UserError(f"the run has no metric {name}; it has {there}")
     known = np.isfinite(columns[name])
     steps, seeds, values = (columns[each][known] for each in ("timesteps", SEED, name))
-    places = np.unique(steps)
-    means = [float(values[steps == place].mean()) for place in places]
+    positions = np.unique(steps)
+    means = [float(values[steps == place].mean()) for place in positions]
     lines = [
         Line("", steps[seeds == s].tolist(), values[seeds == s].tolist(), is_thin=True)
         for s in np.unique(seeds)
     ]
-    return Panel(name, "steps", "", [*lines, Line("", places.tolist(), means)])
+    return Panel(name, "steps", "", [*lines, Line("", positions.tolist(), means)])

@@ -7,7 +7,7 @@ from typing import Any
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.extras import need
 from hackmatrix.core.files import write_atomically
-from hackmatrix.runs.params import Exported, exported, flat
+from hackmatrix.runs.params import Exported, flat, params_from_arrays
 
 _FACTS = "hackmatrix"  # the key of the facts
 
@@ -28,7 +28,7 @@ def read_safetensors(path: Path) -> Exported:
     except (SafetensorError, OSError, ValueError, TypeError, RecursionError) as error:
         reason = " ".join(str(error).split())[:120]
         raise UserError(f"{path}: is no .safetensors file, or a damaged one ({reason})") from None
-    return exported(path, arrays, about)
+    return params_from_arrays(path, arrays, about)
 
 
 def write_safetensors(path: Path, params: dict[str, Any], about: dict[str, Any]) -> None:

@@ -96,11 +96,11 @@ def _answers(agent: Exported, which: str, own: str | None) -> Iterator[Check]:
     yield Check(f"network{which}", True, f"{policy.config.architecture}, {sizes}")
     import jax
 
-    from hackmatrix.agents.networks.network import encoded
+    from hackmatrix.agents.networks.network import encode_observations
 
     observations, _ = jax.vmap(env.reset)(jax.random.split(jax.random.key(0), _GAMES))
     carry = network.initial_carry(_GAMES)
-    logits, values, _ = network(agent.params, encoded(network, observations), carry)
+    logits, values, _ = network(agent.params, encode_observations(network, observations), carry)
     finite = bool(np.isfinite(logits).all() and np.isfinite(values).all())
     text = f"{_GAMES} games, values {float(np.min(values)):.3g} to {float(np.max(values)):.3g}"
     yield Check(f"forward pass{which}", finite, text if finite else "gives NaN or infinity")

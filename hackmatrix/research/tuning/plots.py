@@ -20,9 +20,9 @@ Values = NDArray[np.float64]
 
 def plots(studies: Mapping[str, optuna.Study], metric: str, objective: str) -> dict[str, str]:
     """SVG texts by the name of their file."""
-    found = {"history.svg": _history(studies, metric)}
+    figures = {"history.svg": _history(studies, metric)}
     if objective == "pareto":
-        found["pareto.svg"] = _pareto(studies, metric)
+        figures["pareto.svg"] = _pareto(studies, metric)
     shares = {name: importances(study) for name, study in studies.items()}
     shares = {name: each for name, each in shares.items() if each}
     if shares:
@@ -36,17 +36,17 @@ def plots(studies: Mapping[str, optuna.Study], metric: str, objective: str) -> d
             )
             for name, each in shares.items()
         ]
-        found["importance.svg"] = picture(f"what decides {metric} (PED-ANOVA)", panels)
+        figures["importance.svg"] = picture(f"what decides {metric} (PED-ANOVA)", panels)
     maps = [_map(studies[name], list(each)[:2], name) for name, each in shares.items()]
     drawn = [panel for panel in maps if panel is not None]
     if drawn:
-        found["contour.svg"] = picture(f"{metric} by two settings", drawn)
-    return found
+        figures["contour.svg"] = picture(f"{metric} by two settings", drawn)
+    return figures
 
 
 def importances(study: optuna.Study) -> dict[str, float]:
     """The share of each setting in the differences of the score; empty if trials are too few."""
-    finished = _finished(study)
+    finished = _complete_trials(study)
     varied = {key for key in _keys(finished) if len({t.params[key] for t in finished}) > 1}
     if len(finished) < _LEAST or not varied or len({t.values[0] for t in finished}) < 2:
         return {}
@@ -64,7 +64,7 @@ def importances(study: optuna.Study) -> dict[str, float]:
     return found
 
 
-def _finished(study: optuna.Study) -> list[FrozenTrial]:
+def _complete_trials(study: optuna.Study) -> list[FrozenTrial]:
     return study.get_trials(states=(TrialState.COMPLETE,), deepcopy=False)
 
 
@@ -76,7 +76,7 @@ def _history(studies: Mapping[str, optuna.Study], metric: str) -> str:
     """The score of each trial, and the best so far."""
     panels = []
     for name, study in studies.items():
-        trials = _finished(study)
+        trials = _complete_trials(study)
         xs = [float(trial.number) for trial in trials]
         ys = [trial.values[0] for trial in trials]
         best = [max(ys[: i + 1]) for i in range(len(ys))]
@@ -90,7 +90,7 @@ def _pareto(studies: Mapping[str, optuna.Study], metric: str) -> str:
     """Score against seconds, and the front of each sampler."""
     panels = []
     for name, study in studies.items():
-        trials = _finished(study)
+        trials = _complete_trials(study)
         kinds: dict[str, list[FrozenTrial]] = {"a trial": [], "stopped early": [], BROKEN: []}
         for trial in trials:
             stopped = "stopped early" if STOPPED in trial.user_attrs else "a trial"
@@ -108,10 +108,10 @@ def _pareto(studies: Mapping[str, optuna.Study], metric: str) -> str:
 
 def _map(study: optuna.Study, keys: list[str], name: str) -> Panel | None:
     """Two settings against each other, shaded by score; None if one has no numbers."""
-    trials = _finished(study)
+    trials = _complete_trials(study)
     if len(keys) < 2:
         return None
-    columns = [[_number(trial.params[key]) for trial in trials] for key in keys]
+    columns = [[_to_float(trial.params[key]) for trial in trials] for key in keys]
     logs = [_is_log(trials[0], key) for key in keys]
     scores = np.array([trial.values[0] for trial in trials])
     shades = (scores - scores.min()) / (np.ptp(scores) or 1.0)
@@ -126,21 +126,24 @@ def _map(study: optuna.Study, keys: list[str], name: str) -> Panel | None:
 
 def _field(xs: Values, ys: Values, shades: Values, logs: list[bool]) -> ScalarField:
     """The shades of points spread over the plane: each cell has those near it."""
-    places, edges = [], []
+    scaled_points, edges = [], []
     for values, log in zip((xs, ys), logs, strict=True):
         scaled = np.log(values) if log else values
         low, room = scaled.min(), np.ptp(scaled) or 1.0
-        places.append((scaled - low) / room)
+        scaled_points.append((scaled - low) / room)
         along = low + room * np.linspace(0, 1, _CELLS + 1)
         edges.append(np.exp(along) if log else along)
     middles = (np.arange(_CELLS) + 0.5) / _CELLS
-    across, up = middles[None, :, None] - places[0], middles[:, None, None] - places[1]
+    across, up = (
+        middles[None, :, None] - scaled_points[0],
+        middles[:, None, None] - scaled_points[1],
+    )
     weights = 1 / (across**2 + up**2 + _NEAR**2)
     spread = (weights * shades).sum(axis=-1) / weights.sum(axis=-1)
     return ScalarField("darker is more", edges[0].tolist(), edges[1].tolist(), spread.tolist())
 
 
-def _number(value: object) -> float | None:
+def _to_float(value: object) -> float | None:
     try:
         return float(str(value))
     except ValueError:

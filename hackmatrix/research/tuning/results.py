@@ -10,7 +10,7 @@ import optuna
 from optuna.trial import FrozenTrial, TrialState
 
 from hackmatrix.core.files import write_atomically
-from hackmatrix.core.processes.typed_command import typed_command
+from hackmatrix.core.processes.typed_command import command_name
 from hackmatrix.research.tuning.plan import SearchPlan, best_yaml
 from hackmatrix.research.tuning.plots import importances, plots
 from hackmatrix.research.tuning.retraining import DEFAULT, Fresh
@@ -39,13 +39,13 @@ class TuningReport:
     def chosen(self) -> str | None:
         """The best with fresh seeds, a sampler's winner or `default`; else that of the search."""
         trained = [name for name in self.winners if name in self.fresh]
-        known = [*trained, *({DEFAULT} & self.fresh.keys())] if trained else list(self.winners)
+        candidates = [*trained, *({DEFAULT} & self.fresh.keys())] if trained else list(self.winners)
 
         def score(name: str) -> float:
             fresh = self.fresh.get(name)
             return float(self.winners[name].values[0]) if fresh is None else fresh.mean.mean
 
-        return max(known, key=score, default=None)
+        return max(candidates, key=score, default=None)
 
     def write(self) -> list[str]:
         """Writes the report into the search's folder; returns the names of the files."""
@@ -72,12 +72,12 @@ class TuningReport:
         """The figures as text."""
         lines = [f"{self.plan.folder}: {self.plan.metric}, {self.plan.num_seeds} agents a trial"]
         for name in self.studies:
-            found = self._of(name)
+            figures = self._of(name)
             ends = ", ".join(
-                f"{count} {state}" for state, count in found["trials_by_state"].items()
+                f"{count} {state}" for state, count in figures["trials_by_state"].items()
             )
-            hours = f"{found['hours']:.2f} h of trials"
-            lines.append(f"{name:<8}{found['trials']} trials ({ends}), {hours}")
+            hours = f"{figures['hours']:.2f} h of trials"
+            lines.append(f"{name:<8}{figures['trials']} trials ({ends}), {hours}")
             if name not in self.winners:
                 lines.append("        none finished within the constraints")
                 continue
@@ -91,7 +91,7 @@ class TuningReport:
             lines.append(f"no winner did better with fresh seeds: {BEST} has the file's settings")
         if self.chosen is not None:
             best = shlex.quote(str(self.plan.folder / BEST))
-            lines.append(f"next    {typed_command()} train --config {best}")
+            lines.append(f"next    {command_name()} train --config {best}")
         return "\n".join(lines)
 
     def _best(self, name: str) -> str:

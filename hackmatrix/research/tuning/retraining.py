@@ -98,7 +98,7 @@ def retrain(
         wanted[sampler] = f"{sampler}-{trial.number}", plan.of_fresh(trial.params)
     with ThreadPoolExecutor(at_once) as pool:
         trainings = [
-            pool.submit(_trained, config, folder / called, stop, start)
+            pool.submit(_train, config, folder / called, stop, start)
             for called, config in wanted.values()
         ]
         try:
@@ -116,7 +116,7 @@ def retrain(
     return {name: _fresh(result, base, name) for name, result in results.items()}
 
 
-def _trained(config: TrainConfig, run: Path, stop: threading.Event, start: Start) -> str | None:
+def _train(config: TrainConfig, run: Path, stop: threading.Event, start: Start) -> str | None:
     """Trains to the end, again if a signal ends it; returns why that failed, or None."""
     code: int | None = None
     for _ in range(TRIES):

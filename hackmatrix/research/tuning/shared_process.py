@@ -74,16 +74,16 @@ class SharedProcess:
         order = {"argv": arguments(config, run), "log": str(run.with_suffix(".log"))}
         with self._lock:
             self._begun += 1
-            number, under_way = self._begun, SharedTraining(run)
+            training_id, under_way = self._begun, SharedTraining(run)
             process = self._started()
-            self._open[number] = under_way
-            self._send(process, {"number": number, **order})
+            self._open[training_id] = under_way
+            self._send(process, {"number": training_id, **order})
         try:
             yield under_way
         finally:
             if under_way.poll() is None:
                 with self._lock:
-                    self._send(process, {"number": number})
+                    self._send(process, {"number": training_id})
                 under_way.ended.wait(GRACE)
 
     def close(self) -> None:

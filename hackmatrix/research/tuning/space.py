@@ -16,10 +16,10 @@ from hackmatrix.core.options import convert
 from hackmatrix.learning.settings.config import LOGGING, OPTIONS
 from hackmatrix.learning.settings.config_file import (
     Settings,
-    converted,
+    convert_entry,
     entries,
     names_of,
-    number_kind,
+    number_type,
 )
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def settings_of(params: Mapping[str, Any]) -> Settings:
     """
     settings: Settings = {}
     for key, value in params.items():
-        found = converted(key, json.loads(value) if isinstance(value, str) else value)
+        found = convert_entry(key, json.loads(value) if isinstance(value, str) else value)
         if twice := settings.keys() & found.keys():
             raise UserError(f"the search space names {', '.join(twice)} twice")
         settings |= found
@@ -158,20 +158,22 @@ def with_budget(space: Space, total_timesteps: int) -> Space:
 
 def _check_names(path: Path, space: Space) -> None:
     """Raises `UserError` if two keys mean the same setting, or one is not to be searched."""
-    known: dict[str, str] = {}
+    keys_by_setting: dict[str, str] = {}
     for key in space:
         for name in names_of(key):
             if name in _NOT_SEARCHED:
                 raise UserError(f"{path}: {key} makes no agent better: it is not searched")
-            if name in known:
-                raise UserError(f"{path}: {known[name]} and {key} mean the same; give one of them")
-            known[name] = key
+            if name in keys_by_setting:
+                raise UserError(
+                    f"{path}: {keys_by_setting[name]} and {key} mean the same; give one of them"
+                )
+            keys_by_setting[name] = key
 
 
 def _dimension(key: str, value: Any) -> Choices | SearchRange:
     if isinstance(value, list) and value:
         for each in value:
-            converted(key, each)
+            convert_entry(key, each)
         return Choices(tuple(json.dumps(each) for each in value))
     if not isinstance(value, dict) or not {"low", "high"} <= value.keys() <= _KEYS:
         raise ValueError(
@@ -182,16 +184,16 @@ def _dimension(key: str, value: Any) -> Choices | SearchRange:
 
 
 def _range(key: str, given: Mapping[str, Any]) -> SearchRange:
-    kind = number_kind(key)
-    if kind is None:
+    bound_type = number_type(key)
+    if bound_type is None:
         raise ValueError("has no range: give a list of choices")
-    if given.get("type", kind.__name__) != kind.__name__:
-        raise ValueError(f"is of type {kind.__name__}, not {given['type']!r:.20}")
+    if given.get("type", bound_type.__name__) != bound_type.__name__:
+        raise ValueError(f"is of type {bound_type.__name__}, not {given['type']!r:.20}")
     log = convert(bool, given.get("log", False))
-    low, high = (convert(kind, given[end]) for end in ("low", "high"))
+    low, high = (convert(bound_type, given[end]) for end in ("low", "high"))
     for end in (low, high):
-        converted(key, end)
-    step = None if given.get("step") is None else convert(kind, given["step"])
+        convert_entry(key, end)
+    step = None if given.get("step") is None else convert(bound_type, given["step"])
     points = convert(int, given.get("points", _POINTS))
     if not low < high or not 2 <= points <= _MOST or (step is not None and step <= 0):
         raise ValueError(f"needs low below high, a step above 0 and 2 to {_MOST:,} points")
@@ -199,4 +201,4 @@ def _range(key: str, given: Mapping[str, Any]) -> SearchRange:
         raise ValueError(f"needs a step of which {low:g} to {high:g} is a multiple, got {step:g}")
     if log and (low <= 0 or step is not None):
         raise ValueError("with log: low must be above 0, and there is no step")
-    return SearchRange(kind, low, high, log, step, points)
+    return SearchRange(bound_type, low, high, log, step, points)

@@ -115,7 +115,7 @@ def run_of(plan: SearchPlan, sampler: str, number: int) -> Path:
     return plan.folder / TRIALS / f"{sampler}-{number}"
 
 
-def place_of(plan: SearchPlan) -> str:
+def worker_address(plan: SearchPlan) -> str:
     """The machine and the folder in which a worker keeps its locks."""
     return f"{socket.gethostname()}:{plan.folder.resolve()}"
 
@@ -138,14 +138,14 @@ def give_up(
 
 def take_over(study: optuna.Study, plan: SearchPlan, sampler: str) -> int:
     """Gives up the trials of this folder whose worker is gone; returns their number."""
-    found = 0
+    count = 0
     for frozen in study.get_trials(states=(TrialState.RUNNING,)):
-        if frozen.user_attrs.get(PLACE) != place_of(plan):
+        if frozen.user_attrs.get(PLACE) != worker_address(plan):
             continue
         with contextlib.suppress(Timeout), lock_of(plan, sampler, frozen.number):
             give_up(study, frozen.number, frozen.params)
-            found += 1
-    return found
+            count += 1
+    return count
 
 
 class _JournalLock:

@@ -17,7 +17,7 @@ from hackmatrix.learning.reporting.alarms import ROW_KEY, SPEED
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.config_file import dump_config
 from hackmatrix.research.comparison.curves import curves_of, read_run
-from hackmatrix.runs.exports import newest_exported
+from hackmatrix.runs.exports import newest_export
 from hackmatrix.runs.folder import CONFIG
 from hackmatrix.runs.metrics_file import read_metrics
 from hackmatrix.runs.params import FINAL, agent_folders
@@ -98,7 +98,7 @@ def arguments(config: TrainConfig, run: Path) -> list[str]:
 def is_finished(run: Path) -> bool:
     """Whether a run was trained to its end."""
     folders = agent_folders(run) or [run]
-    return newest_exported(run) is not None and all(
+    return newest_export(run) is not None and all(
         (folder / f"{FINAL}.npz").exists() for folder in folders
     )
 
@@ -130,7 +130,7 @@ def last_words(run: Path) -> str:
 
 def moments(run: Path, metric: str, total_timesteps: int) -> list[Moment]:
     """The rows of a run so far that have a value of the metric."""
-    found: list[Moment] = []
+    result: list[Moment] = []
     seconds, before = 0.0, 0
     for row in read_metrics(run):
         if row.get(SPEED):
@@ -138,8 +138,8 @@ def moments(run: Path, metric: str, total_timesteps: int) -> list[Moment]:
             before = row["timesteps"]
         value: Any = row.get(metric)
         if value is not None:
-            found.append(Moment(row["timesteps"] / total_timesteps, seconds, float(value)))
-    return found
+            result.append(Moment(row["timesteps"] / total_timesteps, seconds, float(value)))
+    return result
 
 
 def result_of(run: Path, metric: str) -> TrialResult:

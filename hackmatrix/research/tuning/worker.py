@@ -96,7 +96,7 @@ class Worker:
             if trial is None:
                 return
             with studies.lock_of(self._plan, sampler, trial.number):
-                trial.set_user_attr(studies.PLACE, studies.place_of(self._plan))
+                trial.set_user_attr(studies.PLACE, studies.worker_address(self._plan))
                 began = time.monotonic()
                 try:
                     result = self._make(trial)

@@ -46,7 +46,7 @@ def cache_folder() -> Path:
     return home / "hackmatrix" / "buckets"
 
 
-def fetched(address: Address, *, checkpoints: bool = False) -> Path:
+def fetch(address: Address, *, checkpoints: bool = False) -> Path:
     """The copy of a file, with the facts beside it, or of a folder.
 
     Args:
@@ -60,17 +60,19 @@ def fetched(address: Address, *, checkpoints: bool = False) -> Path:
     """
     bucket, objects = _contact(address)
     if not objects and address.path:
-        return _fetched_file(address, checkpoints=checkpoints)
+        return _fetch_file(address, checkpoints=checkpoints)
     half = set(half_checkpoints(objects))
 
     def is_wanted(name: str) -> bool:
         update = checkpoint_of(name)
         return is_mirrored(name) and (update is None or (checkpoints and update not in half))
 
-    return _copied(bucket, {name: o for name, o in objects.items() if is_wanted(name)}, is_wanted)
+    return _copy_folder(
+        bucket, {name: o for name, o in objects.items() if is_wanted(name)}, is_wanted
+    )
 
 
-def fetched_runs(address: Address) -> Path:
+def fetch_runs(address: Address) -> Path:
     """The copy of a run, or of the rows and settings of the newest runs in a folder.
 
     Raises:
@@ -84,14 +86,14 @@ def fetched_runs(address: Address) -> Path:
         raise UserError(f"{address}: there is nothing")
     if CONFIG in objects or METRICS in objects:
         wanted = {n: o for n, o in objects.items() if is_mirrored(n) and checkpoint_of(n) is None}
-        return _copied(bucket, wanted, lambda name: checkpoint_of(name) is None)
+        return _copy_folder(bucket, wanted, lambda name: checkpoint_of(name) is None)
     newest = _newest(objects, _OF_A_RUN)[:MOST_RUNS]
     wanted = {
         name: there
         for name, there in objects.items()
         if (found := _OF_A_RUN.fullmatch(name)) and found[1] in newest
     }
-    return _copied(bucket, wanted, lambda name: _OF_A_RUN.fullmatch(name) is not None)
+    return _copy_folder(bucket, wanted, lambda name: _OF_A_RUN.fullmatch(name) is not None)
 
 
 def newest_with_params(address: Address) -> Address:
@@ -149,11 +151,11 @@ def _contact(address: Address) -> tuple[Bucket, Objects]:
     return bucket, objects
 
 
-def _fetched_file(address: Address, *, checkpoints: bool) -> Path:
+def _fetch_file(address: Address, *, checkpoints: bool) -> Path:
     folder = Bucket(address.parent, FIRST_PATIENCE)
     there = folder.find(address.name)
     if there is None and is_checkpoint_name(address.name) and folder.find(CONFIG) is not None:
-        return fetched(address.parent, checkpoints=checkpoints) / address.name
+        return fetch(address.parent, checkpoints=checkpoints) / address.name
     if there is None:
         raise UserError(f"{address}: there is neither a file nor a folder")
     wanted = {address.name: there}
@@ -166,7 +168,7 @@ def _fetched_file(address: Address, *, checkpoints: bool) -> Path:
     return path
 
 
-def _copied(bucket: Bucket, objects: Objects, is_wanted: Callable[[str], bool]) -> Path:
+def _copy_folder(bucket: Bucket, objects: Objects, is_wanted: Callable[[str], bool]) -> Path:
     """The copy of a folder, with these objects, and no other files that are wanted."""
     folder = bucket.address.below(cache_folder())
     for path in folder.rglob("*"):

@@ -49,7 +49,7 @@ def fetch_file(bucket: Bucket, name: str, there: Object, path: Path) -> None:
         content = bucket.read(name)
         if checksum(content) == there.crc32c:
             write_atomically(path, content)
-            _dated(path, there)
+            _set_time(path, there)
             return
         if (found := bucket.find(name)) is None:
             raise Missing(f"{bucket.address / name}: was deleted")
@@ -99,17 +99,26 @@ def fetch_run(
         BucketError: the bucket can't be read.
     """
     whole = whole_checkpoints(objects)
-    for each in half_checkpoints(objects):
-        say(f"{bucket.address}/{FOLDER}/{each} was not uploaded completely: it is left out")
+    for checkpoint_update in half_checkpoints(objects):
+        say(
+            f"{bucket.address}/{FOLDER}/{checkpoint_update} was not uploaded completely: "
+            "it is left out"
+        )
     say(f"fetching {bucket.address} to {run}")
     fetch_files(bucket, {n: o for n, o in objects.items() if not prunable(n)}, run)
     fetched: set[int] = set()
-    for each in whole:  # the newest last: while it is missing, a next try fetches the rest
-        params = {name: o for name, o in objects.items() if params_update(name) == each}
+    for (
+        checkpoint_update
+    ) in whole:  # the newest last: while it is missing, a next try fetches the rest
+        params = {
+            name: o for name, o in objects.items() if params_update(name) == checkpoint_update
+        }
         fetch_files(bucket, params, run)
-        of_one = {name: o for name, o in objects.items() if checkpoint_of(name) == each}
-        if _fetch_checkpoint(bucket, of_one, run / FOLDER / str(each), say):
-            fetched.add(each)
+        of_one = {
+            name: o for name, o in objects.items() if checkpoint_of(name) == checkpoint_update
+        }
+        if _fetch_checkpoint(bucket, of_one, run / FOLDER / str(checkpoint_update), say):
+            fetched.add(checkpoint_update)
         else:
             for name in params:
                 (run / name).unlink(missing_ok=True)
@@ -174,10 +183,10 @@ def _append(bucket: Bucket, name: str, there: Object, path: Path, here: bytes) -
     with path.open("r+b") as file:
         file.seek(len(here))  # another command may write the same there at the same time
         file.write(more)
-    _dated(path, there)
+    _set_time(path, there)
     return True
 
 
-def _dated(path: Path, there: Object) -> None:
+def _set_time(path: Path, there: Object) -> None:
     """Gives a file the time of its object, by which readers find the newest."""
     os.utime(path, (there.updated.timestamp(),) * 2)

@@ -93,21 +93,21 @@ class Lease:
 
     def _generation_after_change(self) -> int:
         """The generation of the lease, if it is this process's own write whose answer was lost."""
-        found = _read(self._bucket)
-        if found is None and time.monotonic() >= self._good_until:
+        record = _read(self._bucket)
+        if record is None and time.monotonic() >= self._good_until:
             self._lost = LeaseLost(
                 f"{self._bucket.address}: this process did not renew its lease for {SECONDS:.0f} "
                 "s, and it is gone: another may have trained the run meanwhile"
             )
             raise self._lost
-        if found is None:  # somebody deleted it
+        if record is None:  # somebody deleted it
             return self._bucket.write(NAME, _content(self._token), 0).generation
-        holder, generation, _ = found
+        holder, generation, _ = record
         if holder.get("token") == self._token:
             return generation
         self._lost = LeaseLost(
-            f"{self._bucket.address}: {_named(holder)} has taken the run over, as this process "
-            f"did not renew its lease for {SECONDS:.0f} s"
+            f"{self._bucket.address}: {_describe_holder(holder)} has taken the run over, as this "
+            f"process did not renew its lease for {SECONDS:.0f} s"
         )
         raise self._lost
 
@@ -155,15 +155,15 @@ def take_lease(bucket: Bucket, say: Say) -> Lease:
 
 def _free(bucket: Bucket, now: datetime, say: Say) -> int:
     """Waits until nobody holds the lease; the generation that a new one replaces, 0 for none."""
-    found = _read(bucket)
-    if found is None:
+    record = _read(bucket)
+    if record is None:
         return 0
-    holder, generation, updated = found
+    holder, generation, updated = record
     left = (updated + timedelta(seconds=SECONDS) - now).total_seconds()
     if left <= 0 or _is_dead(holder):
         return generation
     until = (updated + timedelta(seconds=SECONDS)).strftime("%H:%M:%S UTC")
-    held = f"{bucket.address} is leased to {_named(holder)} until {until}"
+    held = f"{bucket.address} is leased to {_describe_holder(holder)} until {until}"
     say(f"{held}; waiting at most {left:.0f} s to see whether it goes on")
     deadline = time.monotonic() + left
     while (left := deadline - time.monotonic()) > 0:
@@ -172,11 +172,11 @@ def _free(bucket: Bucket, now: datetime, say: Say) -> int:
         if there is None:
             return 0
         if there.generation != generation:
-            found = _read(bucket)
-            holder = found[0] if found else holder
+            record = _read(bucket)
+            holder = record[0] if record else holder
             raise UserError(
-                f"{bucket.address} is being trained by {_named(holder)}, which renews its lease: "
-                "stop that one first, or train under another --run-name"
+                f"{bucket.address} is being trained by {_describe_holder(holder)}, which renews "
+                "its lease: stop that one first, or train under another --run-name"
             )
     return generation
 
@@ -210,7 +210,7 @@ def _content(token: str) -> bytes:
     return json.dumps({**holder, "token": token, "time": now}).encode()
 
 
-def _named(holder: dict[str, Any]) -> str:
+def _describe_holder(holder: dict[str, Any]) -> str:
     return f"{holder.get('host', 'an unknown host')!s:.80} (process {holder.get('pid')!s:.20})"
 
 

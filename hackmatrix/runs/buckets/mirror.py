@@ -328,20 +328,20 @@ class Mirror:
         due = {name for name in stamps if ending or not is_growing(name) or self._is_due(name)}
         if whole_checkpoints(stamps) != whole_checkpoints(self._remote):
             due = set(stamps)  # rows come before a checkpoint
-        found: dict[str, str | None] = {}
+        checksums: dict[str, str | None] = {}
         for name, stamp in stamps.items():
             known = self._sums.get(name)
             if known is not None and known[0] == stamp:
-                found[name] = known[1]
+                checksums[name] = known[1]
             elif name not in due:
-                found[name] = None
+                checksums[name] = None
             else:
                 try:
-                    found[name] = checksum((self._run / name).read_bytes())
+                    checksums[name] = checksum((self._run / name).read_bytes())
                 except FileNotFoundError:
                     continue
-                self._sums[name] = (stamp, found[name] or "")
-        return found
+                self._sums[name] = (stamp, checksums[name] or "")
+        return checksums
 
     def _is_due(self, name: str) -> bool:
         return time.monotonic() - self._written.get(name, -ROWS_SECONDS) >= ROWS_SECONDS
@@ -372,16 +372,16 @@ class Mirror:
 
 def _stamps(run: Path) -> dict[str, _Stamp]:
     """Size and time of each file of a run that belongs in the bucket."""
-    found = {}
+    stamps = {}
     for folder, folders, files in os.walk(run):
-        place = Path(folder).relative_to(run)
-        folders[:] = [name for name in folders if is_mirrored((place / name).as_posix())]
+        relative = Path(folder).relative_to(run)
+        folders[:] = [name for name in folders if is_mirrored((relative / name).as_posix())]
         for file in files:
-            name = (place / file).as_posix()
+            name = (relative / file).as_posix()
             if is_mirrored(name):
                 try:
                     status = os.stat(run / name)
                 except FileNotFoundError:
                     continue
-                found[name] = _Stamp(status.st_size, status.st_mtime_ns)
-    return found
+                stamps[name] = _Stamp(status.st_size, status.st_mtime_ns)
+    return stamps

@@ -20,7 +20,7 @@ from hackmatrix.runs.buckets.plan import (
     whole_checkpoints,
 )
 from hackmatrix.runs.checkpoints import FOLDER, checkpoints_of, is_whole
-from hackmatrix.runs.exports import exported_after
+from hackmatrix.runs.exports import later_exports
 from hackmatrix.runs.folder import CONFIG, STARTS, RunFolder, starts_in
 from hackmatrix.runs.metrics_file import METRICS, Row, rows_in
 from hackmatrix.runs.storage.bucket import Bucket, Object, checksum
@@ -125,7 +125,7 @@ def _is_to_fetch(
         return not is_folder_named
     if here.goes_on_from(there) and (run / CONFIG).exists():
         return False
-    if there.goes_on_from(here) and not exported_after(run, there.newest):
+    if there.goes_on_from(here) and not later_exports(run, there.newest):
         return True
     raise UserError(
         f"{run} (update {max(here.newest, 0)}) and {bucket.address} (update "

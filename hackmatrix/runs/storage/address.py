@@ -22,12 +22,12 @@ class Address(NamedTuple):
         Raises:
             UserError: it has another form.
         """
-        found = _URL.fullmatch(str(text))
-        parts = [part for part in (found["path"] or "").split("/") if part] if found else []
-        if found is None or {".", ".."} & set(parts):
+        match = _URL.fullmatch(str(text))
+        parts = [part for part in (match["path"] or "").split("/") if part] if match else []
+        if match is None or {".", ".."} & set(parts):
             shown = re.sub("^gs:/+", "gs://", str(text))
             raise UserError(f"{shown}: must have the form gs://BUCKET/FOLDER")
-        return cls(found["bucket"], "/".join(parts))
+        return cls(match["bucket"], "/".join(parts))
 
     def __str__(self) -> str:
         return f"gs://{self.bucket}/{self.path}".rstrip("/")

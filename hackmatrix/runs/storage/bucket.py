@@ -95,12 +95,12 @@ class Bucket:
     def folders(self) -> list[str]:
         """The names of the folders directly below the address."""
         with self._asked(""):
-            found = self._client.list_blobs(
+            pages = self._client.list_blobs(
                 self._bucket, prefix=self._prefix, delimiter="/", **self._options
             )
-            for _ in found:  # the folders are known when all pages were read
+            for _ in pages:  # the folders are known when all pages were read
                 pass
-            names = [each.removeprefix(self._prefix).rstrip("/") for each in found.prefixes]
+            names = [each.removeprefix(self._prefix).rstrip("/") for each in pages.prefixes]
         return sorted(name for name in names if _is_path(name))
 
     def find(self, name: str) -> Object | None:
@@ -209,19 +209,19 @@ def _client(address: Address) -> Any:
 
     if os.environ.get("STORAGE_EMULATOR_HOST"):
         return storage.Client(project=None)
-    found: list[Any] = []
+    clients: list[Any] = []
     problems: list[Exception] = []
 
     def find() -> None:
         try:
-            found.append(storage.Client(project=None))  # objects need none
+            clients.append(storage.Client(project=None))  # objects need none
         except Exception as error:  # several kinds, also of files that are none
             problems.append(error)
 
     thread = threading.Thread(target=find, name="credentials", daemon=True)
     thread.start()
     thread.join(CREDENTIAL_SECONDS)
-    if not found:
+    if not clients:
         known = "DefaultCredentialsError"
         why = "" if not problems or type(problems[0]).__name__ == known else f" ({problems[0]})"
         raise Forbidden(
@@ -229,7 +229,7 @@ def _client(address: Address) -> Any:
             "`gcloud auth application-default login` makes some, or "
             "GOOGLE_APPLICATION_CREDENTIALS=FILE names the key of a service account"
         )
-    return found[0]
+    return clients[0]
 
 
 def _error(address: Address, error: Exception) -> BucketError:

@@ -51,21 +51,21 @@ class WeightsAndBiases:
             raise Unavailable(said) from None
         except Unavailable as reason:
             raise Unavailable(f"{reason}; --no-wandb leaves out this line") from None
-        known = known_id(self._ours.folder)
+        run_id = read_run_id(self._ours.folder)
         why = "offline, as WANDB_MODE says"
         try:
-            self._run = self._begin(known)
+            self._run = self._begin(run_id)
         except Exception as error:
             why = one_line(error)
-            self._run = self._begin(known, mode="offline")
-        if known is None or not self._run.offline:
+            self._run = self._begin(run_id, mode="offline")
+        if run_id is None or not self._run.offline:
             identity = {"id": self._run.id, "url": self._run.url}
             write_atomically(self._ours.folder / IDENTITY, f"{json.dumps(identity)}\n".encode())
         self._sync = f"`wandb sync {shlex.quote(str(Path(self._run.dir).parent))}` uploads"
         update = self._ours.update
         if not self._run.offline:
             say(self._run.url)
-        elif known is not None and self._ours.rewind:
+        elif run_id is not None and self._ours.rewind:
             say(f"{why}; {self._sync} the run later and cuts its history back to update {update:,}")
         else:
             say(f"{why}; {self._sync} the run later")
@@ -190,7 +190,7 @@ def _first_time() -> bool:
     return True
 
 
-def known_id(run: Path) -> str | None:
+def read_run_id(run: Path) -> str | None:
     """The id of the run at W&B; None if W&B does not have it yet."""
     try:
         return str(json.loads((run / IDENTITY).read_text(encoding="utf-8"))["id"])

@@ -9,7 +9,7 @@ from pathlib import Path
 from PIL import Image
 
 from hackmatrix.core.files import write_atomically
-from hackmatrix.game.drawing.marks import SvgGroup, fitted
+from hackmatrix.game.drawing.marks import SvgGroup, fit_text
 from hackmatrix.game.drawing.picture import HEIGHT, WIDTH, scene
 from hackmatrix.game.drawing.pixels import raster
 from hackmatrix.game.drawing.visible_state import view
@@ -48,7 +48,7 @@ def frames_beside(replays: Mapping[str, Replay], width: int, start: int = 0) -> 
 
 
 def _name(name: str) -> SvgGroup:
-    return SvgGroup("", 0, 0, (fitted(name.upper(), 24, 24, WIDTH - 48, 24, 0, "text"),))
+    return SvgGroup("", 0, 0, (fit_text(name.upper(), 24, 24, WIDTH - 48, 24, 0, "text"),))
 
 
 def write_gif(path: Path, pictures: list[Image.Image], seconds: float) -> None:

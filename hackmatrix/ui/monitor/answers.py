@@ -11,13 +11,13 @@ from urllib.parse import quote
 import numpy as np
 
 from hackmatrix.environments.interface.metric import Metric
-from hackmatrix.ui.monitor.columns import MetricColumns, Numbers
+from hackmatrix.ui.monitor.columns import FloatArray, MetricColumns
 from hackmatrix.ui.monitor.curves import (
     NEWEST,
     PlottedCurve,
     band,
-    smoothed,
-    thinned,
+    downsample,
+    smooth_column,
     visible_range,
     within,
     without_spikes,
@@ -25,7 +25,14 @@ from hackmatrix.ui.monitor.curves import (
 from hackmatrix.ui.monitor.metric_groups import health_of, in_groups, is_fraction, label_of, worst
 from hackmatrix.ui.monitor.run import MonitoredRun, key_of
 from hackmatrix.ui.monitor.runs import RunGroup, Runs
-from hackmatrix.ui.monitor.status import AXES, STEPS, places, positions, positions_of, progress_of
+from hackmatrix.ui.monitor.status import (
+    AXES,
+    STEPS,
+    axis_positions,
+    positions,
+    positions_of,
+    progress_of,
+)
 
 _MOST_ALARMS = 100  # of a run, the newest
 _MOST_CHECKPOINTS = 40  # of a run, the newest
@@ -139,7 +146,7 @@ def _lasts(metric: Metric, group: RunGroup) -> list[float]:
 
 def _alarms(group: int, run: MonitoredRun) -> list[Answer]:
     alarms = run.alarms[-_MOST_ALARMS:]
-    at = places(run, [alarm.update for alarm in alarms])
+    at = axis_positions(run, [alarm.update for alarm in alarms])
     return [
         {**alarm._asdict(), "severity": alarm.severity.value, "at": x, "group": group}
         | {"run": run.name}
@@ -152,10 +159,13 @@ def _settings(groups: Sequence[RunGroup]) -> Answer:
     settings = [group.runs[0].settings for group in groups]
     names = list(dict.fromkeys(name for each in settings for name in each))
     differ = [n for n in names if len({repr(each.get(n)) for each in settings}) > 1]
-    return {"names": differ, "values": [[_said(each.get(n)) for n in differ] for each in settings]}
+    return {
+        "names": differ,
+        "values": [[_format_setting(each.get(n)) for n in differ] for each in settings],
+    }
 
 
-def _said(setting: Any) -> str:
+def _format_setting(setting: Any) -> str:
     if setting is None:
         return ""
     return f"{setting:.6g}" if isinstance(setting, float) else str(setting)[:_LONGEST_SETTING]
@@ -163,7 +173,7 @@ def _said(setting: Any) -> str:
 
 def _checkpoints(group: int, run: MonitoredRun) -> list[Answer]:
     saved = run.saved()[:_MOST_CHECKPOINTS]
-    at = places(run, [each.update for each in saved])
+    at = axis_positions(run, [each.update for each in saved])
     folders = Counter(each.path.parent for each in saved if each.playable)
     return [
         {
@@ -175,14 +185,14 @@ def _checkpoints(group: int, run: MonitoredRun) -> list[Answer]:
             "score": _score(run.agents.get(each.seed or 0, run.table), each.update),
             "command": f"hackmatrix watch {shlex.quote(str(each.path))}" if each.playable else None,
             "page": f"played/{key_of(each.path)}/" if each.playable else None,
-            "grown": _grown(each.path.parent) if folders[each.path.parent] > 1 else None,
+            "grown": _growth_url(each.path.parent) if folders[each.path.parent] > 1 else None,
             "at": x,
         }
         for each, x in zip(saved, at, strict=True)
     ]
 
 
-def _grown(folder: Path) -> str:
+def _growth_url(folder: Path) -> str:
     """The address of what the checkpoints in a folder play side by side."""
     return f"grown.html?run={key_of(folder)}"
 
@@ -206,7 +216,7 @@ class _Drawn(NamedTuple):
     run: str
     seed: int | None
     curve: PlottedCurve
-    calm: Numbers  # its y without spikes
+    calm: FloatArray  # its y without spikes
     broken: list[float]  # where the value was not finite
 
 
@@ -215,7 +225,7 @@ def _of_group(group: RunGroup, name: str, wanted: Wanted) -> Answer | None:
         one
         for run in group.runs
         for seed, table in run.tables(name).items()
-        if (one := _drawn(run, seed, table, name, wanted)) is not None
+        if (one := _draw(run, seed, table, name, wanted)) is not None
     ]
     if not drawn:
         return None
@@ -231,13 +241,13 @@ def _of_group(group: RunGroup, name: str, wanted: Wanted) -> Answer | None:
     }
     if len(drawn) > 1 and (mean := band([one.curve for one in drawn])) is not None:
         columns = {"y": mean.mean, "low": mean.low, "high": mean.high}
-        kept = thinned(mean.x, list(columns.values()), wanted.pixels)
-        answer["mean"] = {"x": _numbers(mean.x[kept])}
-        answer["mean"] |= {key: _numbers(column[kept]) for key, column in columns.items()}
+        kept = downsample(mean.x, list(columns.values()), wanted.pixels)
+        answer["mean"] = {"x": _rounded(mean.x[kept])}
+        answer["mean"] |= {key: _rounded(column[kept]) for key, column in columns.items()}
     return answer
 
 
-def _drawn(
+def _draw(
     run: MonitoredRun, seed: int | None, table: MetricColumns, name: str, wanted: Wanted
 ) -> _Drawn | None:
     column, x = table.column(name), positions_of(run, table, wanted.axis)
@@ -247,7 +257,7 @@ def _drawn(
     calm = column.copy()
     calm[finite] = without_spikes(column[finite])
     part = within(x[finite], wanted.low, wanted.high)
-    drawn, calm = (smoothed(each, wanted.rows)[finite] for each in (column, calm))
+    drawn, calm = (smooth_column(each, wanted.rows)[finite] for each in (column, calm))
     calm[-NEWEST:] = drawn[-NEWEST:]  # smoothing leads spikes before them into them
     y, calm = drawn[part], calm[part]
     if not len(y):
@@ -257,11 +267,11 @@ def _drawn(
 
 
 def _points(curve: PlottedCurve, pixels: int) -> Answer:
-    kept = thinned(curve.x, [curve.y], pixels)
-    return {"x": _numbers(curve.x[kept]), "y": _numbers(curve.y[kept])}
+    kept = downsample(curve.x, [curve.y], pixels)
+    return {"x": _rounded(curve.x[kept]), "y": _rounded(curve.y[kept])}
 
 
-def _numbers(values: Numbers) -> list[float]:
+def _rounded(values: FloatArray) -> list[float]:
     return [float(f"{value:.7g}") for value in values.tolist()]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 _LARGEST = 1e100  # of a value: squares of larger ones, and their sums, are not finite
 
-Numbers = np.ndarray[Any, np.dtype[np.float64]]
+FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def is_finite(value: float | None) -> TypeGuard[float]:
@@ -54,7 +54,7 @@ class MetricColumns:
             column = self._columns.get(name) or self._new_column(name)
             column[-1] = value if is_finite(value) else math.inf
 
-    def column(self, name: str) -> Numbers:
+    def column(self, name: str) -> FloatArray:
         """A metric's values, float64[rows]; all NaN for an unknown one."""
         if name not in self._columns:
             return np.full(len(self), np.nan)

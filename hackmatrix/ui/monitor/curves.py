@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hackmatrix.core import student_t
-from hackmatrix.ui.monitor.columns import Numbers
+from hackmatrix.ui.monitor.columns import FloatArray
 
 _NEGLIGIBLE = 1e-9  # weight of a row
 _SPIKE = 5  # rows of the running median that spikes vanish in
@@ -22,20 +22,20 @@ Points = np.ndarray[Any, np.dtype[np.signedinteger[Any]]]
 class PlottedCurve(NamedTuple):
     """Points in rising order of x."""
 
-    x: Numbers  # float64[points]
-    y: Numbers  # float64[points], finite
+    x: FloatArray  # float64[points]
+    y: FloatArray  # float64[points], finite
 
 
 class Band(NamedTuple):
     """A mean over curves with the 95 % interval of the mean."""
 
-    x: Numbers
-    mean: Numbers
-    low: Numbers
-    high: Numbers
+    x: FloatArray
+    mean: FloatArray
+    low: FloatArray
+    high: FloatArray
 
 
-def smoothed(column: Numbers, rows: float) -> Numbers:
+def smooth_column(column: FloatArray, rows: float) -> FloatArray:
     """The weighted mean around each row, over about so many rows.
 
     The weight of a row falls by the same factor with each row of distance, on both sides alike, so
@@ -58,7 +58,7 @@ def smoothed(column: Numbers, rows: float) -> Numbers:
     return np.where(present, total / np.where(present, weight, 1.0), column)
 
 
-def _decaying(values: Numbers, decay: float) -> Numbers:
+def _decaying(values: FloatArray, decay: float) -> FloatArray:
     """Sums of each value and those before it, whose weights decay with the distance."""
     sums, reach = values.copy(), 1
     while reach < values.shape[1] and (factor := decay**reach) > _NEGLIGIBLE:
@@ -68,7 +68,7 @@ def _decaying(values: Numbers, decay: float) -> Numbers:
     return sums
 
 
-def without_spikes(column: Numbers) -> Numbers:
+def without_spikes(column: FloatArray) -> FloatArray:
     """The running median of 5 rows: spikes of one or two rows vanish, steps and slopes stay.
 
     The newest two rows stay as they are.
@@ -81,7 +81,7 @@ def without_spikes(column: Numbers) -> Numbers:
     return np.concatenate([medians[:-NEWEST], column[-NEWEST:]])
 
 
-def visible_range(drawn: Numbers, calm: Numbers) -> tuple[float, float]:
+def visible_range(drawn: FloatArray, calm: FloatArray) -> tuple[float, float]:
     """The range of y to show: all, unless spikes would take more than half of it.
 
     Args:
@@ -115,14 +115,14 @@ def band(curves: Sequence[PlottedCurve]) -> Band | None:
     return Band(x, mean, np.maximum(low, mean - reach), np.minimum(high, mean + reach))
 
 
-def within(x: Numbers, low: float | None, high: float | None) -> slice:
+def within(x: FloatArray, low: float | None, high: float | None) -> slice:
     """The points from `low` to `high`, and one more on either side, to which lines lead."""
     first = 0 if low is None else max(0, int(np.searchsorted(x, low)) - 1)
     last = len(x) if high is None else int(np.searchsorted(x, high, side="right")) + 1
     return slice(first, last)
 
 
-def thinned(x: Numbers, columns: Sequence[Numbers], pixels: int) -> Points:
+def downsample(x: FloatArray, columns: Sequence[FloatArray], pixels: int) -> Points:
     """Which points to draw: of each pixel's width the lowest and the highest of each column.
 
     The first and the last point stay. At most `2 * pixels * columns + 2` points do.

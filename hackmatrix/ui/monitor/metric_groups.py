@@ -8,8 +8,8 @@ from hackmatrix.environments.interface.metric import Metric, Over, Severity
 from hackmatrix.learning.reporting.joined_rows import HIGH, LOW
 from hackmatrix.learning.reporting.metrics import LEARNER_METRICS
 
-_KNOWN = {metric.name: metric for metric in (*LEARNER_METRICS, *METRICS)}
-_POSITION = {name: position for position, name in enumerate(_KNOWN)}
+_METRICS_BY_NAME = {metric.name: metric for metric in (*LEARNER_METRICS, *METRICS)}
+_POSITION = {name: position for position, name in enumerate(_METRICS_BY_NAME)}
 
 # By the part of a name before its last slash. What is not here follows under that part.
 _GROUPS = {
@@ -24,7 +24,7 @@ _GROUPS = {
 
 def metric_of(name: str) -> Metric:
     """The metric of this name; one that an environment of the user's has is made from its name."""
-    return _KNOWN.get(name) or Metric(name, Over.STEPS, name)
+    return _METRICS_BY_NAME.get(name) or Metric(name, Over.STEPS, name)
 
 
 def group_of(name: str) -> str:
@@ -44,7 +44,7 @@ def in_groups(names: Iterable[str]) -> dict[str, list[Metric]]:
     """The metrics of these names by group, groups and metrics in the order of their tables."""
     order = list(_GROUPS.values())
     metrics = [metric_of(name) for name in set(names) if not name.startswith((LOW, HIGH))]
-    metrics.sort(key=_place)
+    metrics.sort(key=_sort_key)
     groups: dict[str, list[Metric]] = {}
     for metric in metrics:
         groups.setdefault(group_of(metric.name), []).append(metric)
@@ -52,9 +52,9 @@ def in_groups(names: Iterable[str]) -> dict[str, list[Metric]]:
     return {title: groups[title] for title in [*known, *sorted(groups.keys() - set(known))]}
 
 
-def _place(metric: Metric) -> tuple[bool, int, str]:
+def _sort_key(metric: Metric) -> tuple[bool, int, str]:
     """What the training loop measures of itself, such as its speed, follows the rest."""
-    return metric.over is Over.LOOP, _POSITION.get(metric.name, len(_KNOWN)), metric.name
+    return metric.over is Over.LOOP, _POSITION.get(metric.name, len(_METRICS_BY_NAME)), metric.name
 
 
 def is_fraction(metric: Metric) -> bool:
@@ -92,5 +92,5 @@ def metric_of_alarm(alarm: str) -> str | None:
 
 
 _LIMITED: Mapping[str, str] = {
-    limit.alarm: metric.name for metric in _KNOWN.values() for limit in metric.limits
+    limit.alarm: metric.name for metric in _METRICS_BY_NAME.values() for limit in metric.limits
 }

@@ -20,7 +20,7 @@ from hackmatrix.game.rules.chance import EVALUATION_STREAM
 from hackmatrix.ui.monitor.run import Saved, key_of
 from hackmatrix.ui.monitor.runs import Runs
 from hackmatrix.ui.page.server import page_routes
-from hackmatrix.ui.session.growth import checkpoints, played
+from hackmatrix.ui.session.growth import checkpoints, play_game
 from hackmatrix.ui.session.session import Session
 from hackmatrix.ui.session.variations import Tree
 
@@ -30,7 +30,7 @@ _KEPT_PAGES, _KEPT_GAMES = 16, 64
 _one_by_one = threading.Lock()  # games that are played
 
 
-def played_routes(runs: Runs) -> list[BaseRoute]:
+def game_routes(runs: Runs) -> list[BaseRoute]:
     """The addresses of what checkpoints play; only those of the runs, and only by their keys."""
 
     async def page(scope: Scope, receive: Receive, send: Send) -> None:
@@ -45,7 +45,9 @@ def played_routes(runs: Runs) -> list[BaseRoute]:
         try:
             folder = _folder(runs, request.path_params["key"])
             game = GameId.read(request.query_params.get("seed", str(_FIRST)))
-            found = [_told(update, path, game) for update, path in checkpoints(folder).items()]
+            found = [
+                _summary_of_game(update, path, game) for update, path in checkpoints(folder).items()
+            ]
         except UserError as error:
             return _refusal(error)
         return JSONResponse({"run": folder.name, "seed": str(game), "games": found})
@@ -56,7 +58,7 @@ def played_routes(runs: Runs) -> list[BaseRoute]:
             folder = _folder(runs, request.path_params["key"])
             path = checkpoints(folder).get(update)
             game = GameId.read(request.query_params.get("seed", str(_FIRST)))
-            tree = None if path is None else _game(path, _written(path), game)
+            tree = None if path is None else _game(path, _time_written(path), game)
         except UserError as error:
             return _refusal(error)
         if tree is None or step >= len(tree.nodes):
@@ -92,10 +94,10 @@ def _page_of(runs: Runs, key: str) -> ASGIApp:
     path = next((each.path for each in _playable(runs) if key_of(each.path) == key), None)
     if path is None:
         raise UserError(_GONE)
-    return _page(path, _written(path))
+    return _page(path, _time_written(path))
 
 
-def _written(path: Path) -> int:
+def _time_written(path: Path) -> int:
     """When a file was written, so that what is kept of it is of the file that is there now."""
     try:
         status = os.stat(path)
@@ -118,10 +120,10 @@ def _page(path: Path, written: int) -> ASGIApp:
     return Router(page_routes(lambda: Session(_FIRST, agents, judge=judge)))
 
 
-def _told(update: int, path: Path, game: GameId) -> dict[str, object]:
+def _summary_of_game(update: int, path: Path, game: GameId) -> dict[str, object]:
     """How a checkpoint's game ends."""
     with _one_by_one:
-        tree = _game(path, _written(path), game)
+        tree = _game(path, _time_written(path), game)
     end = tree.nodes[-1]
     return {
         "update": update,
@@ -138,6 +140,6 @@ def _game(path: Path, written: int, game: GameId) -> Tree:
     """The game that a checkpoint plays, whose positions are the nodes of a tree with one line."""
     del written
     tree = Tree(game)
-    for step, action in enumerate(played(path, game).actions):
+    for step, action in enumerate(play_game(path, game).actions):
         tree.play(step, action, path.stem)
     return tree

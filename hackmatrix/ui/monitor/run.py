@@ -111,7 +111,7 @@ class MonitoredRun:
             seed = agent.pop(SEED)
             self.agents.setdefault(seed, MetricColumns()).add(update, agent)
         seen = {} if agents else row  # the row of many agents has means, which raise no alarm
-        self.alarms += [_raised(name, update, seen) for name in names]
+        self.alarms += [_alarm_of(name, update, seen) for name in names]
 
     def _broken(self, update: int, row: Row) -> Iterator[Raised]:
         """An alarm for metrics that are not finite in this row, but were in the one before."""
@@ -194,15 +194,15 @@ def _saved_in(folder: Path, seed: int | None) -> Iterator[Saved]:
         yield Saved(path, update, seed, labels.get(update, ""), playable)
 
 
-def _raised(name: str, update: int, row: Mapping[str, Any]) -> Raised:
+def _alarm_of(name: str, update: int, row: Mapping[str, Any]) -> Raised:
     rule, metric = _RULES.get(name), metric_of_alarm(name)
-    seen = ""
+    measured = ""
     if metric is not None and (value := row.get(metric)) is not None:
-        seen = f"{metric} {in_words(metric_of(metric), value)}: "
+        measured = f"{metric} {in_words(metric_of(metric), value)}: "
     if rule is None:  # of an environment of the user's
         return Raised(name, Severity.WARNING, update, RETURN, name.replace("_", " "))
     where = metric or _MARKED.get(name, RETURN)
-    message = f"{seen or rule.when.replace('`', '') + ': '}{rule.advice}"
+    message = f"{measured or rule.when.replace('`', '') + ': '}{rule.advice}"
     return Raised(name, rule.severity, update, where, message)
 
 

@@ -37,7 +37,7 @@ def find_runs(words: Sequence[str], log_dir: Path) -> list[Path]:
         if log_dir.name == LOGS and _is_run(log_dir.parent):
             return [log_dir.parent]
         return [log_dir] if _is_run(log_dir) else runs_in(log_dir)[:1]
-    found = [run for word in words for run in _meant(word, log_dir)]
+    found = [run for word in words for run in _runs_of_path(word, log_dir)]
     return list(dict.fromkeys(found))
 
 
@@ -48,17 +48,17 @@ def runs_in(folder: Path) -> list[Path]:
         UserError: there are none, or it can't be read.
     """
     try:
-        found = [path for path in folder.iterdir() if _is_run(path)]
+        runs = [path for path in folder.iterdir() if _is_run(path)]
     except FileNotFoundError:
         raise UserError(f"{folder}: no such folder of runs") from None
     except OSError as error:
         raise UserError(in_words(error)) from None
-    if not found:
+    if not runs:
         raise UserError(f"{folder}: no run in it (a folder with {METRICS} or {CONFIG})")
-    return sorted(found, key=_written, reverse=True)
+    return sorted(runs, key=_time_written, reverse=True)
 
 
-def _meant(word: str, log_dir: Path) -> list[Path]:
+def _runs_of_path(word: str, log_dir: Path) -> list[Path]:
     path = _folder(word, log_dir)
     if _is_run(path):
         return [path]
@@ -84,7 +84,7 @@ def _is_run(path: Path) -> bool:
     return any((path / name).is_file() for name in (METRICS, CONFIG))
 
 
-def _written(run: Path) -> float:
+def _time_written(run: Path) -> float:
     return max((run / name).stat().st_mtime for name in (METRICS, CONFIG) if (run / name).is_file())
 
 
@@ -128,13 +128,13 @@ class Runs:
     def find_more(self) -> None:
         """Adds runs that have appeared in the folders of runs since."""
         try:
-            found = find_runs(self._words, self._log_dir) if self._words else []
+            paths = find_runs(self._words, self._log_dir) if self._words else []
         except UserError:
             return
         with self.lock:
             known = {run.path for run in self.runs}
-            self.runs += [MonitoredRun(path) for path in found[:MOST_RUNS] if path not in known]
-            self.found = len(known.union(found))
+            self.runs += [MonitoredRun(path) for path in paths[:MOST_RUNS] if path not in known]
+            self.found = len(known.union(paths))
 
     @property
     def notice(self) -> str | None:

@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from hackmatrix.game.drawing.theme import COLOURS
 from hackmatrix.ui.monitor.answers import Wanted, curves, overview
-from hackmatrix.ui.monitor.played import played_routes
+from hackmatrix.ui.monitor.played import game_routes
 from hackmatrix.ui.monitor.runs import Runs
 from hackmatrix.ui.monitor.status import AXES
 from hackmatrix.ui.web.files import files_in
@@ -48,7 +48,7 @@ def make_app(
         with runs.lock:
             return overview(runs) | {"interval": interval}
 
-    def drawn(wanted: Wanted) -> Any:
+    def draw_curves(wanted: Wanted) -> Any:
         with runs.lock:
             return {"version": runs.version, "curves": curves(runs.groups(), wanted)}
 
@@ -56,7 +56,9 @@ def make_app(
         return JSONResponse(await asyncio.to_thread(answer))
 
     async def draw(request: Request) -> Response:
-        return JSONResponse(await asyncio.to_thread(drawn, _wanted(request.query_params)))
+        return JSONResponse(
+            await asyncio.to_thread(draw_curves, _parse_query(request.query_params))
+        )
 
     def picture(request: Request) -> Response:
         path = runs.pictures().get(request.path_params["name"])
@@ -70,7 +72,7 @@ def make_app(
         Route("/picture/{name}", picture),
         Route("/overview", tell),
         Route("/curves", draw),
-        *played_routes(runs),
+        *game_routes(runs),
         Route("/{name}", file),
     ]
     middleware = [Middleware(Guard, token=token, host=host), Middleware(GZipMiddleware)]
@@ -99,21 +101,21 @@ def _own_content(path: Path) -> bytes | None:
         return None
 
 
-def _wanted(query: QueryParams) -> Wanted:
+def _parse_query(query: QueryParams) -> Wanted:
     """The curves that a query asks for; what it leaves out or says wrongly has a default."""
     names = query.getlist("metric")[:_MOST_METRICS]
     axis = query.get("axis", AXES[0])
     return Wanted(
         tuple(names),
         axis if axis in AXES else AXES[0],
-        min(max(_number(query.get("rows")) or 1, 1), _MOST_ROWS),
-        _number(query.get("low")),
-        _number(query.get("high")),
-        int(min(max(_number(query.get("pixels")) or 400, 20), _MOST_PIXELS)),
+        min(max(_parse_number(query.get("rows")) or 1, 1), _MOST_ROWS),
+        _parse_number(query.get("low")),
+        _parse_number(query.get("high")),
+        int(min(max(_parse_number(query.get("pixels")) or 400, 20), _MOST_PIXELS)),
     )
 
 
-def _number(text: str | None) -> float | None:
+def _parse_number(text: str | None) -> float | None:
     try:
         number = float(text or "")
     except ValueError:

@@ -8,7 +8,7 @@ import numpy as np
 
 from hackmatrix.environments.interface.metric import Severity
 from hackmatrix.learning.reporting.alarms import SPEED
-from hackmatrix.ui.monitor.columns import MetricColumns, Numbers
+from hackmatrix.ui.monitor.columns import FloatArray, MetricColumns
 from hackmatrix.ui.monitor.metric_groups import health_of, metric_of, worst
 from hackmatrix.ui.monitor.run import MonitoredRun
 
@@ -41,7 +41,7 @@ class RunProgress(NamedTuple):
     health: Severity | None
 
 
-def positions(run: MonitoredRun, axis: str) -> Numbers:
+def positions(run: MonitoredRun, axis: str) -> FloatArray:
     """Where the rows of the run's table lie on an axis, float64[rows], rising.
 
     Steps are transitions of each agent. Hours are of training alone, from its speed; rows without
@@ -50,15 +50,15 @@ def positions(run: MonitoredRun, axis: str) -> Numbers:
     updates = np.array(run.table.updates, np.float64)
     if axis == "updates":
         return updates
-    steps = _filled(updates, run.table.column(STEPS), updates)
+    steps = _interpolate_missing(updates, run.table.column(STEPS), updates)
     if axis == "steps":
         return steps
-    speed = _filled(updates, run.table.column(SPEED), np.full(len(updates), np.inf))
+    speed = _interpolate_missing(updates, run.table.column(SPEED), np.full(len(updates), np.inf))
     made = np.diff(steps, prepend=0.0) * run.num_seeds
     return np.cumsum(made / np.maximum(speed, _LEAST_SPEED)) / 3600
 
 
-def positions_of(run: MonitoredRun, table: MetricColumns, axis: str) -> Numbers:
+def positions_of(run: MonitoredRun, table: MetricColumns, axis: str) -> FloatArray:
     """Where the rows of one of the run's tables lie on an axis."""
     x = positions(run, axis)
     if table is run.table:
@@ -66,7 +66,7 @@ def positions_of(run: MonitoredRun, table: MetricColumns, axis: str) -> Numbers:
     return np.interp(np.array(table.updates), np.array(run.table.updates), x)
 
 
-def places(run: MonitoredRun, updates: Sequence[int]) -> list[dict[str, float]]:
+def axis_positions(run: MonitoredRun, updates: Sequence[int]) -> list[dict[str, float]]:
     """Where some updates lie on each axis."""
     rows = np.array(run.table.updates, np.float64)
     if not len(rows):
@@ -105,7 +105,7 @@ def health(run: MonitoredRun) -> Severity | None:
     )
 
 
-def _speeds(run: MonitoredRun) -> Numbers:
+def _speeds(run: MonitoredRun) -> FloatArray:
     speeds = run.table.column(SPEED)
     return speeds[np.isfinite(speeds) & (speeds > _LEAST_SPEED)]
 
@@ -116,7 +116,7 @@ def _row_seconds(run: MonitoredRun, speed: float) -> float:
     return float(np.diff(steps, prepend=0.0)[-10:].max()) * run.num_seeds / speed if speed else 0.0
 
 
-def _filled(x: Numbers, column: Numbers, otherwise: Numbers) -> Numbers:
+def _interpolate_missing(x: FloatArray, column: FloatArray, otherwise: FloatArray) -> FloatArray:
     """A column with what is missing interpolated; `otherwise` if all of it is missing."""
     present = np.isfinite(column)
     return np.interp(x, x[present], column[present]) if present.any() else otherwise

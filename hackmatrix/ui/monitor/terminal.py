@@ -12,7 +12,7 @@ from rich.text import Text
 
 from hackmatrix.core.screen import Screen
 from hackmatrix.environments.interface.metric import Metric, Severity
-from hackmatrix.ui.monitor.columns import Numbers
+from hackmatrix.ui.monitor.columns import FloatArray
 from hackmatrix.ui.monitor.metric_groups import health_of, in_groups, in_words, label_of
 from hackmatrix.ui.monitor.run import MonitoredRun, Raised
 from hackmatrix.ui.monitor.runs import Runs
@@ -86,7 +86,7 @@ def screen(runs: Runs, width: int, height: int | None) -> RenderableType:
     spark = (half - _LABEL - 1) // len(shown) - _VALUE - 2
     blocks = _blocks(shown, min(max(spark, _LEAST_SPARK), _MOST_SPARK))
     room = None if height is None else max(height - used, 3)
-    columns, left_out = _arranged(blocks, 2 if is_wide else 1, room)
+    columns, left_out = _arrange(blocks, 2 if is_wide else 1, room)
     grid = Grid.grid(padding=(0, 3, 0, 0))
     grid.add_row(*(Group(*map(_grid, column)) for column in columns))
     parts = [*head, Text(), grid]
@@ -95,7 +95,7 @@ def screen(runs: Runs, width: int, height: int | None) -> RenderableType:
     return Group(*parts)
 
 
-def _arranged(
+def _arrange(
     blocks: Sequence[_Block], columns: int, room: int | None
 ) -> tuple[list[list[_Block]], list[str]]:
     """The blocks in columns, each in the lowest one, and titles of those without room."""
@@ -130,7 +130,7 @@ def _blocks(runs: Sequence[MonitoredRun], width: int) -> list[_Block]:
     room = _VALUE + 1 + width
     heads = [Text(_end(run.name, room), _style(i)) for i, run in enumerate(runs)]
     for title, metrics in in_groups(names).items():
-        lines = [_line(metric, runs, width) for metric in _chosen(metrics, runs)]
+        lines = [_line(metric, runs, width) for metric in _choose_metrics(metrics, runs)]
         blocks.append(_Block(title, lines, heads, width))
     return blocks
 
@@ -140,7 +140,7 @@ def _end(name: str, width: int) -> str:
     return name if len(name) <= width else "…" + name[1 - width :]
 
 
-def _chosen(metrics: Sequence[Metric], runs: Sequence[MonitoredRun]) -> list[Metric]:
+def _choose_metrics(metrics: Sequence[Metric], runs: Sequence[MonitoredRun]) -> list[Metric]:
     """The metrics of a group, of ranked ones only those that are largest now."""
 
     def size(metric: Metric) -> float:
@@ -165,7 +165,7 @@ def _line(metric: Metric, runs: Sequence[MonitoredRun], width: int) -> list[Text
     return line
 
 
-def sparkline(values: Numbers, width: int, metric: Metric) -> Text:
+def sparkline(values: FloatArray, width: int, metric: Metric) -> Text:
     """Values as blocks over their own range, each the median of a part, coloured by its health.
 
     Args:

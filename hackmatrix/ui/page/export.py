@@ -13,7 +13,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from hackmatrix.agents.roster.judge import fitted
+from hackmatrix.agents.roster.judge import read_fit
 from hackmatrix.agents.roster.names import AgentName
 from hackmatrix.agents.roster.position_policies import network_of
 from hackmatrix.agents.shipped import PARAMS
@@ -90,7 +90,7 @@ def export(folder: Path, agent: AgentName, pyodide: Path, public_url: str = "") 
             folder that others reach, or the agent's network is another than an MLP, or it searches.
     """
     if public_url:
-        public_url = _checked(public_url)
+        public_url = _check_url(public_url)
     missing = [file for file in _PYODIDE if not (pyodide / file).is_file()]
     if missing:
         raise UserError(
@@ -122,7 +122,7 @@ def export(folder: Path, agent: AgentName, pyodide: Path, public_url: str = "") 
     return size
 
 
-def _checked(public_url: str) -> str:
+def _check_url(public_url: str) -> str:
     """The address with a slash at its end, if others can open it."""
     if not _PUBLIC.fullmatch(public_url):
         raise UserError(
@@ -199,7 +199,7 @@ def _agent(agent: AgentName) -> tuple[dict[str, Any], bytes]:
         "sizes": [layer["kernel"].shape for layer in layers],
     }
     if policy.path == PARAMS:
-        settings["odds"] = fitted()
+        settings["odds"] = read_fit()
     numbers = [part for layer in layers for part in (layer["kernel"].T, layer["bias"])]
     return settings, b"".join(part.astype("<f4").tobytes() for part in numbers)
 

@@ -73,13 +73,13 @@ def why_not(state: State, action: int) -> str:
         return "the board ends here" if at_edge else "a block is in the way"
     if action == SIPHON:
         return "no data siphon: walk onto one to pick it up"
-    number = action - FIRST_PROGRAM
-    program = PROGRAMS[number]
-    if number not in state.owned:
+    program_index = action - FIRST_PROGRAM
+    program = PROGRAMS[program_index]
+    if program_index not in state.owned:
         return "not owned: siphon a block that holds it"
     if lacking := _lacking(state, program):
         return lacking
-    if not applicable(state, ProgramId(number)):
+    if not applicable(state, ProgramId(program_index)):
         return PROGRAM_WORDS[program.name][1]
     return ""
 
@@ -102,7 +102,7 @@ def at(cell: int) -> str:
     return f"{row(cell)},{col(cell)}"
 
 
-def told(events: Iterable[dict[str, Any]]) -> list[str]:
+def describe_events(events: Iterable[dict[str, Any]]) -> list[str]:
     """Visible events in words, one short clause each."""
     return [clause for event in events for clause in _clauses(event)]
 

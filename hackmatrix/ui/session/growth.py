@@ -40,7 +40,7 @@ def checkpoints(run: Path) -> dict[int, Path]:
     return {update: files[update] for update in spread}
 
 
-def played(params: Path, game: GameId) -> Replay:
+def play_game(params: Path, game: GameId) -> Replay:
     """A game as the agent in a file of params plays it, which samples its actions.
 
     Raises:

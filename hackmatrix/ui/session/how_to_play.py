@@ -77,13 +77,13 @@ def _waiting(cells: dict[int, Cell], *enemies: Enemy) -> State:
     return _with(room(player, cells, enemies), owned=ProgramId.WAIT)
 
 
-def _stunned() -> State:
+def _stunned_example() -> State:
     hit = enemy(EnemyType.DAEMON, 1, 2)
     hit.stunned = True
     return _waiting({}, hit)
 
 
-def _hidden() -> State:
+def _hidden_example() -> State:
     cryptog = enemy(EnemyType.CRYPTOG, SIZE + 2)
     cryptog.last = 2
     return room(Player(0), {}, [cryptog, enemy(EnemyType.CRYPTOG, SIZE)])
@@ -129,14 +129,14 @@ RULES = (
     RuleText(
         "Cryptog: 2 hp, hidden.",
         "You see it only in your row or column; the dashed sign is where it was seen last.",
-        _hidden(),
+        _hidden_example(),
         rows=2,
     ),
     RuleText(
         "Hit enemies lose a turn.",
         "An enemy that you hit and did not destroy is stunned for one turn. One that has just "
         "arrived rests for a turn too. An enemy next to you hits you for 1 hp instead of moving.",
-        _stunned(),
+        _stunned_example(),
     ),
     RuleText(
         "Transmissions.",

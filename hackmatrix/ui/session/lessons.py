@@ -86,7 +86,7 @@ def _dodging() -> State:
     return room(Player(27), {29: data_block(3)}, [enemy(EnemyType.VIRUS, 20)])
 
 
-def _paid(state: State) -> bool:
+def _has_paid(state: State) -> bool:
     return state.player.credits + state.player.energy < 2 * FUNDS
 
 
@@ -124,7 +124,7 @@ LESSONS = (
         "Run a program",
         "ROW is yours now and hits all enemies in your row: its letter, a click or a tap runs it.",
         _running,
-        lambda state: not state.enemies and _paid(state),
+        lambda state: not state.enemies and _has_paid(state),
         lambda state: not state.enemies,
     ),
     Lesson(

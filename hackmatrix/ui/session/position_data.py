@@ -10,7 +10,7 @@ from hackmatrix.game.engine.state import State
 from hackmatrix.game.foresight.seen_state import seen_copy, threat
 from hackmatrix.game.rules.rewards import UNIT
 from hackmatrix.ui.session.cell_labels import cell_labels
-from hackmatrix.ui.session.descriptions import ending, told
+from hackmatrix.ui.session.descriptions import describe_events, ending
 from hackmatrix.ui.session.preview import previews
 from hackmatrix.ui.session.visible_events import visible_events
 
@@ -30,14 +30,14 @@ def facts_of(state: State, *, reveal: bool = False) -> dict[str, Any]:
         `labels`, sentences about each cell; `actions`, 28 previews; `threat`, 36 numbers of hits;
         `ending`, a sentence.
     """
-    seen = view(state, reveal=reveal)
+    visible = view(state, reveal=reveal)
     return {
-        "seen": {name: fact for name, fact in seen.items() if name not in _ON_BOARD},
-        "board": [marks_json(group) for group in board(seen)],
-        "labels": cell_labels(seen),
+        "seen": {name: fact for name, fact in visible.items() if name not in _ON_BOARD},
+        "board": [marks_json(group) for group in board(visible)],
+        "labels": cell_labels(visible),
         "actions": previews(state),
         "threat": threat(seen_copy(state)),
-        "ending": ending(seen["over"]),
+        "ending": ending(visible["over"]),
     }
 
 
@@ -46,7 +46,7 @@ def facts_of_action(before: State, after: State, outcome: Outcome) -> dict[str, 
     events = visible_events(outcome.events, before, after)
     return {
         "events": events,
-        "told": told(events),
+        "told": describe_events(events),
         "reward": outcome.reward,
         "parts": {name: part * UNIT for name, part in outcome.parts.items() if part},
     }

@@ -10,7 +10,7 @@ from hackmatrix.game.foresight.seen_state import seen_copy, threat
 from hackmatrix.game.rules.actions import FIRST_PROGRAM, NUM_ACTIONS, SIPHON
 from hackmatrix.game.rules.board import CROSS, Content
 from hackmatrix.game.rules.programs import PROGRAMS, ProgramId
-from hackmatrix.ui.session.descriptions import PROGRAM_WORDS, told, why_not
+from hackmatrix.ui.session.descriptions import PROGRAM_WORDS, describe_events, why_not
 from hackmatrix.ui.session.visible_events import visible_events
 
 _GAINS = ("hp", "credits", "energy", "siphons", "attack", "score")
@@ -57,7 +57,7 @@ def _preview(seen: State, action: int) -> dict[str, Any]:
 
 
 def _text(seen: State, after: State, events: list[dict[str, Any]], action: int) -> str:
-    clauses = told(event for event in events if event["kind"] != "program_ran")
+    clauses = describe_events(event for event in events if event["kind"] != "program_ran")
     gains = [
         f"{getattr(after.player, name) - getattr(seen.player, name):+d} {name}"
         for name in _GAINS

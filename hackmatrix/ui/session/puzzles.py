@@ -67,12 +67,12 @@ class Puzzle(NamedTuple):
         if action is None:
             return facts | {"text": "One action alone keeps your chances. Which?"}
         solution = self.solution
-        found, chance = self.worth[action], self.worth[solution]
+        chosen, chance = self.worth[action], self.worth[solution]
         if action == solution:
             others = [other for a, other in self.worth.items() if a != solution]
             text = f"Right: {chance:.0%} of such games are won, with any other at most "
             return facts | {"outcome": "done", "text": f"{text}{max(others):.0%}."}
-        text = f"No: {ACTION_NAMES[solution]} wins {chance:.0%} of such games, yours {found:.0%}."
+        text = f"No: {ACTION_NAMES[solution]} wins {chance:.0%} of such games, yours {chosen:.0%}."
         return facts | {"outcome": "lost", "text": text}
 
 
@@ -86,15 +86,15 @@ def load(path: Path = PACKAGED) -> list[Puzzle]:
         content = json.loads(path.read_text())
         if content["format"] != FORMAT:
             raise ValueError
-        found = [Puzzle.of_json(puzzle) for puzzle in content["puzzles"]]
+        puzzles = [Puzzle.of_json(puzzle) for puzzle in content["puzzles"]]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise UserError(
             f"{path}: no file of puzzles: `hackmatrix puzzles -o FILE` makes one"
         ) from None
-    return sorted(found, key=lambda puzzle: puzzle.rating)
+    return sorted(puzzles, key=lambda puzzle: puzzle.rating)
 
 
-def mined(judge: Judge, game: GameId) -> Iterator[Puzzle]:
+def mine(judge: Judge, game: GameId) -> Iterator[Puzzle]:
     """The puzzles of a game that the packaged agent plays, at most one of each stage."""
     tree, at, stage = Tree(game), 0, 0
     for _ in range(_MOST_ACTIONS):

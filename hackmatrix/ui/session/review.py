@@ -45,7 +45,7 @@ def odds_at(judge: Judge, state: State) -> Odds:
     return judge.odds(observe(state))
 
 
-def reviewed(judge: Judge, state: State, action: int, seed: str) -> Move:
+def review_move(judge: Judge, state: State, action: int, seed: str) -> Move:
     """A move at a position, judged by the mean of the odds after it in made-up games."""
     best = view_of(judge, state).best
     if action == best:
@@ -74,7 +74,7 @@ def _take(game: State, action: int) -> None:
 def future(judge: Judge, state: State, action: int, seed: str) -> Future:
     """The next actions after `action` as the agent may take them, to the end of the stage."""
     trail, end = [state.player.cell], None
-    for game in _played(judge, state, action, seed, TRAIL):
+    for game in _play(judge, state, action, seed, TRAIL):
         end = game.over.value if game.over else "stage" if game.stage > state.stage else None
         if end == "stage":
             break
@@ -82,18 +82,16 @@ def future(judge: Judge, state: State, action: int, seed: str) -> Future:
     return Future(trail, end)
 
 
-def finished(judge: Judge, state: State, seed: str) -> tuple[bool, int]:
+def play_out(judge: Judge, state: State, seed: str) -> tuple[bool, int]:
     """Whether the agent wins a game that goes on from here, and how many stages it clears."""
     game = state
-    for game in _played(judge, state, None, seed, MOST_STEPS):  # noqa: B007
+    for game in _play(judge, state, None, seed, MOST_STEPS):  # noqa: B007
         pass
     won = game.over is Ending.WON
     return won, int(Odds.of_end(game.stage, won=won).stages)
 
 
-def _played(
-    judge: Judge, state: State, action: int | None, seed: str, most: int
-) -> Iterator[State]:
+def _play(judge: Judge, state: State, action: int | None, seed: str, most: int) -> Iterator[State]:
     """The position after each action: the given one, if any, then what the agent samples."""
     rng = random.Random(seed)
     game = imagined(state, rng)
@@ -126,9 +124,9 @@ class Ghost(NamedTuple):
 def ghost(judge: Judge, game: GameId) -> Ghost:
     """The game as the packaged agent plays it, to its end."""
     state, actions = new_game(Dice(*game)), list[int]()
-    places = [(state.stage, state.player.cell)]
+    path = [(state.stage, state.player.cell)]
     while not state.over and len(actions) < MOST_STEPS:
         actions.append(view_of(judge, state).sample(game, len(actions)))
         step(state, actions[-1])
-        places.append((state.stage, state.player.cell))
-    return Ghost(actions, places, state.over is Ending.WON, state.player.score)
+        path.append((state.stage, state.player.cell))
+    return Ghost(actions, path, state.over is Ending.WON, state.player.score)

@@ -22,7 +22,7 @@ from hackmatrix.ui.session.descriptions import why_not
 from hackmatrix.ui.session.lessons import LESSONS, progress
 from hackmatrix.ui.session.position_data import facts_of, facts_of_action
 from hackmatrix.ui.session.puzzles import Puzzle, load
-from hackmatrix.ui.session.review import MOST_STEPS, finished, future, ghost, odds_at, reviewed
+from hackmatrix.ui.session.review import MOST_STEPS, future, ghost, odds_at, play_out, review_move
 from hackmatrix.ui.session.variations import GameNode, Tree
 
 YOU = "you"
@@ -137,13 +137,13 @@ class Session:
         """Lets the agent play `steps` actions (1), at most to the game's end."""
         steps = _integer(message, "steps", _AT_ONCE + 1) if "steps" in message else 1
         name = self._agent().name
-        made = []
+        nodes = []
         for _ in range(steps):
             node = self._node()
             if node.over or node.step >= MOST_STEPS:
                 break
-            made.append(self._play(self._choice(), name))
-        return self._played(made)
+            nodes.append(self._play(self._choice(), name))
+        return self._played(nodes)
 
     def go(self, message: Message) -> Message:
         """Shows the position at `node`."""
@@ -169,13 +169,13 @@ class Session:
     def review(self, message: Message) -> Message:
         """Reviews the actions that led to `nodes`: for each its number, the agent's, the cost."""
         judge, moves = self._judge(), []
-        for number in self._nodes(message, _REVIEWED):
-            node = self.tree.nodes[number]
+        for node_index in self._nodes(message, _REVIEWED):
+            node = self.tree.nodes[node_index]
             if node.parent < 0:
                 raise UserError("nodes: the first position has no action")
             seed = f"{self.tree.game} {node.parent}"
-            found = reviewed(judge, self.tree.state(node.parent), node.action, seed)
-            moves.append([number, found.best, round(found.cost, 4)])
+            found = review_move(judge, self.tree.state(node.parent), node.action, seed)
+            moves.append([node_index, found.best, round(found.cost, 4)])
         return {"moves": moves}
 
     def futures(self, message: Message) -> Message:
@@ -195,20 +195,20 @@ class Session:
         first = _integer(message, "first", 10_000) if "first" in message else 0
         judge, state, seed = self._judge(), self.tree.state(self.at), f"{self.tree.game} {self.at}"
         numbers = range(first, first + games)
-        return {"finished": [finished(judge, state, f"{seed} {number}") for number in numbers]}
+        return {"finished": [play_out(judge, state, f"{seed} {number}") for number in numbers]}
 
     def others(self, message: Message) -> Message:
         """Every agent's choice here, or that of one `agent`; and what a search tried."""
         names = [self._named(message)] if "agent" in message else list(self.agents)
         if self._node().over:
             return {"others": [], "branches": []}
-        found, branches = [], list[list[Any]]()
+        choices, branches = [], list[list[Any]]()
         for name in names:
             view = self._ask(self.agents[name](), self.at)
             best = view.best
-            found.append([name, best, view.probabilities[best], view.value])
+            choices.append([name, best, view.probabilities[best], view.value])
             branches += self._branches(name, view)
-        return {"others": found, "branches": branches}
+        return {"others": choices, "branches": branches}
 
     def hidden(self, message: Message) -> Message:
         """Shows what is hidden from the player, or no longer; only while watching."""
@@ -227,19 +227,19 @@ class Session:
 
     def puzzle(self, message: Message) -> Message:
         """Opens puzzle `number`, else that nearest to `rating` of those not in `done`."""
-        puzzles = packaged_puzzles()
+        puzzles = load_packaged_puzzles()
         if "number" in message:
-            number = _integer(message, "number", len(puzzles))
+            index = _integer(message, "number", len(puzzles))
         else:
             rating, done = _integer(message, "rating", 10_000), message.get("done")
             solved = {n for n in done if isinstance(n, int)} if isinstance(done, list) else set()
             left = set(range(len(puzzles))) - solved or set(range(len(puzzles)))
-            number = min(left, key=lambda n: abs(puzzles[n].rating - rating))
-        puzzle = puzzles[number]
+            index = min(left, key=lambda n: abs(puzzles[n].rating - rating))
+        puzzle = puzzles[index]
         self._load(Replay(puzzle.game, puzzle.actions))
         self._leave()
         here = self.at
-        self.task = lambda: puzzle.progress(number, len(puzzles), self._after(here))
+        self.task = lambda: puzzle.progress(index, len(puzzles), self._after(here))
         return self._position(fresh=True)
 
     def ghost(self, _: Message) -> Message:
@@ -470,7 +470,7 @@ class Session:
 
 
 @cache
-def packaged_puzzles() -> list[Puzzle]:
+def load_packaged_puzzles() -> list[Puzzle]:
     """The puzzles that come with the package, read once."""
     return load()
 

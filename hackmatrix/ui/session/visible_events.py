@@ -20,10 +20,12 @@ def visible_events(events: tuple[Event, ...], before: State, after: State) -> li
         before: the state before the action.
         after: the state after it.
     """
-    return list(_seen(events, before, after))
+    return list(_visible_kind(events, before, after))
 
 
-def _seen(events: tuple[Event, ...], before: State, after: State) -> Iterator[dict[str, Any]]:
+def _visible_kind(
+    events: tuple[Event, ...], before: State, after: State
+) -> Iterator[dict[str, Any]]:
     here, show = before.player.cell, before.show
     for event in events:
         if event.kind == EventKind.PLAYER_MOVED and event.to is not None:
@@ -35,7 +37,7 @@ def _seen(events: tuple[Event, ...], before: State, after: State) -> Iterator[di
         if event.kind == EventKind.STAGE_BEGAN:
             show = False
         if event.piece == _CRYPTOG and not show:
-            hidden = _without_what_is_hidden(event, here)
+            hidden = _visible_part(event, here)
             if hidden is None:
                 continue
             event = hidden
@@ -43,7 +45,7 @@ def _seen(events: tuple[Event, ...], before: State, after: State) -> Iterator[di
         yield {name: value for name, value in facts.items() if value is not None}
 
 
-def _without_what_is_hidden(event: Event, here: int) -> Event | None:
+def _visible_part(event: Event, here: int) -> Event | None:
     """An event of a cryptog as seen from a cell; None if nothing of it is."""
     if event.kind == EventKind.LANDED:
         # That its transmission is gone is seen, so is the mark where it was last.

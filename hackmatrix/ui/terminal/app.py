@@ -20,7 +20,7 @@ from hackmatrix.ui.session.descriptions import PROGRAM_KEYS
 from hackmatrix.ui.session.session import Message, Session
 from hackmatrix.ui.terminal import panels
 from hackmatrix.ui.terminal.keys import HELP, PACE, WATCH_HELP, message_of
-from hackmatrix.ui.terminal.screen_text import WIDTH, board, numbers
+from hackmatrix.ui.terminal.screen_text import WIDTH, board, status_numbers
 
 _HIGH = 36  # lines of a terminal from which on rows of the board stand apart
 _LOW = 26  # and below which the course of the game is one line
@@ -231,12 +231,12 @@ class Watch(App[None]):
         return self.size.height >= _HIGH
 
     def _show(self) -> None:
-        state, seen = self.session.tree.state(self.session.at), self.answer["seen"]
+        state, visible = self.session.tree.state(self.session.at), self.answer["seen"]
         course = self.query_one("#course", Static)
         shown: dict[str, Any] = {
-            "numbers": numbers(state),
+            "numbers": status_numbers(state),
             "board": board(state, threats=self.threats, spaced=self._is_high()),
-            "programs": panels.programs(seen["owned"], self.answer["actions"]),
+            "programs": panels.programs(visible["owned"], self.answer["actions"]),
             "last": panels.last_step(self.answer["last"]),
             "course": panels.course(
                 self.session, course.content_size.width, short=self.size.height < _LOW

@@ -39,7 +39,7 @@ def message_of(session: Session, key: str) -> Message | None:
         if key == letter:
             return {"do": "act", "action": FIRST_PROGRAM + number}
     line = travel.line(session)
-    places = {
+    positions = {
         ",": node.parent,
         ".": line[node.step + 1] if len(line) > node.step + 1 else None,
         "home": 0,
@@ -49,7 +49,7 @@ def message_of(session: Session, key: str) -> Message | None:
         "/": travel.surprise(session),
         "'": travel.unsure(session),
     }
-    if (place := places.get(key)) is not None and place not in (-1, session.at):
+    if (place := positions.get(key)) is not None and place not in (-1, session.at):
         return {"do": "go", "node": place}
     if key == "n":
         return {"do": "new"}
@@ -59,11 +59,11 @@ def message_of(session: Session, key: str) -> Message | None:
         if key == "end":
             return {"do": "agent", "steps": 100}
         if key.isdecimal() and key != "0":
-            return _suggested(session, int(key))
+            return _suggested_action(session, int(key))
     return None
 
 
-def _suggested(session: Session, place: int) -> Message | None:
+def _suggested_action(session: Session, place: int) -> Message | None:
     agent: dict[str, Any] = session.handle({"do": "go", "node": session.at})["agent"]
     ranked = best(agent["probabilities"])
     return {"do": "act", "action": ranked[place - 1][0]} if place <= len(ranked) else None

@@ -91,14 +91,14 @@ def course(session: Session, width: int, *, short: bool = False) -> Text:
         curves["value"] = [known[n].value if n in known else None for n in line]
     last = max(len(line) - 1, 1)
     width = max(width, 2)
-    places = [min(round(x * last / (width - 1)), len(line) - 1) for x in range(width)]
+    positions = [min(round(x * last / (width - 1)), len(line) - 1) for x in range(width)]
     here = round(nodes[session.at].step * (width - 1) / last)
     text, legend = Text(no_wrap=True), Text(f"step {nodes[session.at].step} of {len(line) - 1}")
     for name, values in list(curves.items())[-1 if short else 0 :]:
         colour = COLOURS["credits" if name == "return" else "siphon"]
         known_values = [value for value in values if value is not None] or [0.0]
         low, high = (0.0, 1.0) if name == "wins" else (min(known_values), max(known_values))
-        for x, sign in enumerate(_curve(values, places, low, high)):
+        for x, sign in enumerate(_curve(values, positions, low, high)):
             text.append(sign, f"{colour} reverse" if x == here else colour)
         text.append("" if short else "\n")
         legend.append(f"   {name}", colour)

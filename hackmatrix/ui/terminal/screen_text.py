@@ -36,14 +36,14 @@ def board(state: State, *, threats: bool = True, spaced: bool = True) -> Table:
         threats: mark cells by an exclamation mark for each hit that the enemies can deal there.
         spaced: with an empty line between rows.
     """
-    seen = view(state)
+    visible = view(state)
     hits = threat(seen_copy(state)) if threats and not state.over else [0] * CELLS
     grid = Table.grid(padding=(0, 1))
     for _ in range(SIZE):
         grid.add_column(width=WIDTH, no_wrap=True)
     for r in reversed(range(SIZE)):
         cells = range(r * SIZE, (r + 1) * SIZE)
-        grid.add_row(*(_cell(seen, cell, hits[cell]) for cell in cells))
+        grid.add_row(*(_cell(visible, cell, hits[cell]) for cell in cells))
         if spaced and r:
             grid.add_row()
     return grid
@@ -67,7 +67,7 @@ def _cell(seen: dict[str, Any], cell: int, hits: int) -> Text:
 
 def _first_line(facts: dict[str, Any], hits: int) -> Text:
     content = facts["content"]
-    words = {
+    parts = {
         "data": str(facts.get("points", 0)),
         "program": facts.get("program", ""),
         "question": "?",
@@ -75,7 +75,7 @@ def _first_line(facts: dict[str, Any], hits: int) -> Text:
         "exit": "EXIT",
     }
     ink = COLOURS[content] if content in ("siphon", "exit") else "bold"
-    line = Text(words.get(content, ""), ink)
+    line = Text(parts.get(content, ""), ink)
     spawn = f"^{facts['spawn']}" if "spawn" in facts else ""
     mark = spawn + "!" * hits
     line.pad_right(max(WIDTH - len(line) - len(mark), 0))
@@ -89,14 +89,17 @@ def _pieces(seen: dict[str, Any], cell: int) -> Iterator[Text]:
         line.append(f"@{'|' * hp}{'.' * (PLAYER_HP - hp)} ", "bold " + COLOURS["player"])
     for enemy in seen["enemies"]:
         if cell_of(enemy) == cell:
-            kind = enemy["type"]
-            lost = MAX_HP[EnemyType[kind.upper()]] - enemy["hp"]
+            enemy_type = enemy["type"]
+            lost = MAX_HP[EnemyType[enemy_type.upper()]] - enemy["hp"]
             status = "".join(sign for name, sign in _STATUS.items() if name in enemy)
-            line.append(f"{kind[0].upper()}{'|' * enemy['hp']}{'.' * lost}{status} ", COLOURS[kind])
+            line.append(
+                f"{enemy_type[0].upper()}{'|' * enemy['hp']}{'.' * lost}{status} ",
+                COLOURS[enemy_type],
+            )
     for coming in seen["transmissions"]:
         if cell_of(coming) == cell:
-            kind = coming.get("type", "")[:1].upper()
-            line.append(f"<{kind}{coming['turns']}> ", COLOURS["transmission"])
+            enemy_type = coming.get("type", "")[:1].upper()
+            line.append(f"<{enemy_type}{coming['turns']}> ", COLOURS["transmission"])
     if cell in seen["last_seen"]:
         line.append("(c)", COLOURS["cryptog"])
     yield line
@@ -107,7 +110,7 @@ def _resources(facts: dict[str, Any]) -> Text:
     return line.append("~" * facts.get("energy", 0), COLOURS["energy"])
 
 
-def numbers(state: State) -> Text:
+def status_numbers(state: State) -> Text:
     """Stage, turn, next spawn, score, and what the player has, in two lines."""
     player, seen = state.player, view(state)
     spawn = "-" if state.calm else str(max(1, state.next_task - state.turn))
@@ -140,10 +143,10 @@ def show_replay(replay: Replay, seconds: float, start: int = 0) -> None:
     states = islice(replay.states(), start, None)
     if not console.is_terminal:
         for step, state in enumerate(states, start):
-            print(f"step {step}", *drawing(view(state)), numbers(state).plain, "", sep="\n")
+            print(f"step {step}", *drawing(view(state)), status_numbers(state).plain, "", sep="\n")
         return
     with Live(console=console, auto_refresh=False) as live:
         for state in states:
-            live.update(Group(numbers(state), Text(), board(state)), refresh=True)
+            live.update(Group(status_numbers(state), Text(), board(state)), refresh=True)
             time.sleep(seconds)
     sys.stdout.flush()

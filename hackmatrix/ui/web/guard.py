@@ -88,9 +88,9 @@ def _is_own(origin: str | None, host: str) -> bool:
 
 
 def _with_headers(send: Send) -> Send:
-    async def wrapped(message: Message) -> None:
+    async def app_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             MutableHeaders(scope=message).update(_HEADERS)
         await send(message)
 
-    return wrapped
+    return app_with_headers

@@ -78,13 +78,13 @@ def bind(host: str, port: int) -> socket.socket:
 def serve(app: Starlette, listening: socket.socket, at_end: Callable[[], None]) -> None:
     """Serves until the process is told to stop; then `at_end` frees threads that still wait."""
 
-    async def served() -> None:
+    async def run_server() -> None:
         try:
             await _server(app).serve(sockets=[listening])
         finally:
             at_end()
 
-    asyncio.run(served())
+    asyncio.run(run_server())
 
 
 @contextlib.contextmanager

@@ -17,13 +17,13 @@ from hackmatrix.agents.networks.cells_forward import (
     NUMPY,
     around,
     cells_of,
+    depthwise_convolution,
     forward,
     player_cell,
     shapes_of,
-    spread,
 )
 from hackmatrix.agents.networks.cells_reading import NOWHERE, reading_of
-from hackmatrix.agents.networks.network import Network, encoded, make_network
+from hackmatrix.agents.networks.network import Network, encode_observations, make_network
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.registry import make_environment
 from hackmatrix.game.engine.observation import (
@@ -66,7 +66,7 @@ def records(count: int) -> list[bytes]:
 def read_by(layout: str) -> Any:
     """The records of 8 games as the network reads them; compiled once, for it takes seconds."""
     observations = jnp.array([list(record) for record in records(8)], jnp.uint8)
-    return jax.jit(partial(encoded, network_for(layout)))(observations)
+    return jax.jit(partial(encode_observations, network_for(layout)))(observations)
 
 
 def answers(params: Any, layout: str, rows: list[list[float]]) -> tuple[np.ndarray, np.ndarray]:
@@ -146,7 +146,7 @@ def test_spreading_is_a_depthwise_convolution() -> None:
         [(5, 5), (5, 5)],
         feature_group_count=4,
     )
-    found = spread(board.reshape(4, CELLS, 5), kernel, np).reshape(4, SIZE, SIZE, 5)
+    found = depthwise_convolution(board.reshape(4, CELLS, 5), kernel, np).reshape(4, SIZE, SIZE, 5)
     np.testing.assert_allclose(found, expected.transpose(1, 2, 3, 0), rtol=1e-4, atol=1e-5)
 
 

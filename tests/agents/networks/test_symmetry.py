@@ -14,7 +14,7 @@ from small_runs import run_of
 
 import hackmatrix
 from hackmatrix.agents.networks.architectures import NetworkConfig
-from hackmatrix.agents.networks.network import encoded, make_network, sharing_of
+from hackmatrix.agents.networks.network import encode_observations, make_network, sharing_of
 from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.interface.environment import Reflections
@@ -90,7 +90,7 @@ def test_answers_and_shared_gradients_are_those_of_any_mlp(shape: dict[str, Any]
     observations, _ = jax.vmap(env.reset)(jax.random.split(jax.random.key(2), 6))
 
     def loss(network: Any, params: Any) -> Any:
-        logits, values, _ = network(params, encoded(network, observations))
+        logits, values, _ = network(params, encode_observations(network, observations))
         return (logits[:, 3] + values).sum() / 100, (logits, values)
 
     sharing = sharing_of(ours)
@@ -127,7 +127,7 @@ def test_sums_that_do_not_fit_into_a_byte_are_kept_in_two() -> None:
     env = Turned()
     env.feature_integers = Integers()  # type: ignore[attr-defined]
     network = make_network(env, NetworkConfig(symmetric=True, hidden_dim=8))
-    sums, differences = encoded(network, jnp.zeros((1, 2), jnp.int32))
+    sums, differences = encode_observations(network, jnp.zeros((1, 2), jnp.int32))
     assert sums.dtype == jnp.int16
     assert sums.max() == 200
     assert not differences.any()

@@ -11,7 +11,7 @@ from hackmatrix.game.engine import Game
 from hackmatrix.game.engine.replay import GameId
 from hackmatrix.game.rules.actions import NUM_ACTIONS
 from hackmatrix.game.rules.observation import BYTE, RECORD_SIZE, RESOURCE
-from hackmatrix.research.evaluation.plain_games import PlainGame, played
+from hackmatrix.research.evaluation.plain_games import PlainGame, play_games
 from hackmatrix.ui.session.session import Session
 
 
@@ -86,6 +86,6 @@ def test_watching_is_playing_the_game_of_an_evaluation() -> None:
         session = Session(GameId.read("e0.3"), cast(resolve(name)))
         while not session.tree.nodes[session.at].over:
             session.handle({"do": "agent", "steps": 100})
-        (game,) = played([PlainGame(name, 0, 3, 2_000)])
+        (game,) = play_games([PlainGame(name, 0, 3, 2_000)])
         assert bytes(session.tree.line(session.at)) == game.actions
         assert game.ending is not None

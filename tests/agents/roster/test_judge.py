@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from paths import ROOT
 
-from hackmatrix.agents.roster.judge import Odds, fitted, judge, odds_of
+from hackmatrix.agents.roster.judge import Odds, judge, odds_of, read_fit
 from hackmatrix.agents.roster.names import resolve
 from hackmatrix.agents.roster.session_agents import cast
 from hackmatrix.game.engine.replay import GameId, load_replay
@@ -24,7 +24,7 @@ def won() -> Session:
 
 def test_a_higher_value_never_means_worse_odds() -> None:
     for stage in range(1, LAST_STAGE + 1):
-        odds = [odds_of(value, stage, fitted()) for value in np.linspace(-2, 12, 200)]
+        odds = [odds_of(value, stage, read_fit()) for value in np.linspace(-2, 12, 200)]
         assert [each.win for each in odds] == sorted(each.win for each in odds)
         assert [each.stages for each in odds] == sorted(each.stages for each in odds)
         assert all(0 <= each.win <= 1 and stage - 1 <= each.stages <= LAST_STAGE for each in odds)

@@ -11,11 +11,11 @@ import pytest
 
 from hackmatrix.agents.search.rollouts import (
     NONE,
-    Found,
     Model,
+    SearchResult,
     SearchSettings,
     halving,
-    improved,
+    improve,
     search,
 )
 
@@ -90,7 +90,7 @@ def _solved() -> np.ndarray:
 
 def _searched(
     model: Model, settings: SearchSettings, valid: np.ndarray
-) -> tuple[Found, np.ndarray]:
+) -> tuple[SearchResult, np.ndarray]:
     observations = jnp.full(len(valid), START)
     run = jax.jit(lambda seen, valid: search(model, settings, seen, valid))
     found, answer = run(observations, jnp.asarray(valid))
@@ -100,7 +100,7 @@ def _searched(
 class Walked(NamedTuple):
     """All games, searched."""
 
-    found: Found
+    found: SearchResult
     answer: np.ndarray  # int32[GAMES]
     valid: np.ndarray  # bool[GAMES, ACTIONS], in every third game not every first action
 
@@ -292,9 +292,9 @@ def test_the_improved_policy_doubts_means_of_few_simulations() -> None:
     """One action that was often good, one that was bad once, one not tried, one not valid."""
     visits = jnp.array([[98.0, 1.0, 0.0, 0.0]])
     totals = jnp.array([[98.0 * 1.5, 0.5, 0.0, 0.0]])
-    found = Found(jnp.zeros((1, 4)), jnp.array([3.0]), visits, totals, jnp.zeros((1, 0, 0)))
+    found = SearchResult(jnp.zeros((1, 4)), jnp.array([3.0]), visits, totals, jnp.zeros((1, 0, 0)))
     valid = jnp.array([[True, True, True, False]])
-    policy, value = improved(found, valid, 2.0)
+    policy, value = improve(found, valid, 2.0)
     mean = (3 + 99 * (0.5 * 1.5 + 0.5 * 0.5)) / 100
     gains = np.array([(1.5 - mean) * 98 / 106, (0.5 - mean) / 9, 0])
     chances = np.asarray(policy)[0]
@@ -305,7 +305,7 @@ def test_the_improved_policy_doubts_means_of_few_simulations() -> None:
 
 def test_without_simulations_the_improved_policy_is_the_network_s() -> None:
     logits, none = jnp.array([[1.0, 2.0, 3.0]]), jnp.zeros((1, 3))
-    found = Found(logits, jnp.array([3.0]), none, none, jnp.zeros((1, 0, 0)))
-    policy, value = improved(found, jnp.array([[True, True, False]]), 30.0)
+    found = SearchResult(logits, jnp.array([3.0]), none, none, jnp.zeros((1, 0, 0)))
+    policy, value = improve(found, jnp.array([[True, True, False]]), 30.0)
     np.testing.assert_allclose(policy, jax.nn.softmax(jnp.array([[1.0, 2.0, -1e9]])), atol=1e-6)
     assert value[0] == 3

@@ -7,7 +7,7 @@ import pytest
 
 from hackmatrix.cloud.tpu import decision
 from hackmatrix.cloud.tpu.decision import backoff, decide
-from hackmatrix.cloud.tpu.gcloud_errors import Kind, Trouble
+from hackmatrix.cloud.tpu.gcloud_errors import ErrorType, Trouble
 from hackmatrix.cloud.tpu.history import Action, HistoryStep, TpuHistory, remember
 from hackmatrix.cloud.tpu.observed import Hosts, Observed, Queue, TpuNode, TpuRun
 
@@ -73,21 +73,21 @@ OF_HOSTS = {
     Hosts.ENDED: Action.FETCH,  # with exit code 0
 }
 OF_TROUBLE = {
-    Kind.NO_GCLOUD: Action.STOP,
-    Kind.AUTH: Action.STOP,
-    Kind.SSH_KEY: Action.STOP,
-    Kind.SSH: Action.WAIT,
-    Kind.EXISTS: Action.CREATE,  # nothing was seen: as if it had not happened
-    Kind.NOT_FOUND: Action.CREATE,
-    Kind.NO_BUCKET: Action.STOP,
-    Kind.NO_QUOTA: Action.STOP,
-    Kind.QUOTA: Action.WAIT,
-    Kind.CAPACITY: Action.WAIT,
-    Kind.PERMISSION: Action.STOP,
-    Kind.INVALID: Action.STOP,
-    Kind.NETWORK: Action.WAIT,
-    Kind.SETUP: Action.WAIT,
-    Kind.UNKNOWN: Action.WAIT,
+    ErrorType.NO_GCLOUD: Action.STOP,
+    ErrorType.AUTH: Action.STOP,
+    ErrorType.SSH_KEY: Action.STOP,
+    ErrorType.SSH: Action.WAIT,
+    ErrorType.EXISTS: Action.CREATE,  # nothing was seen: as if it had not happened
+    ErrorType.NOT_FOUND: Action.CREATE,
+    ErrorType.NO_BUCKET: Action.STOP,
+    ErrorType.NO_QUOTA: Action.STOP,
+    ErrorType.QUOTA: Action.WAIT,
+    ErrorType.CAPACITY: Action.WAIT,
+    ErrorType.PERMISSION: Action.STOP,
+    ErrorType.INVALID: Action.STOP,
+    ErrorType.NETWORK: Action.WAIT,
+    ErrorType.SETUP: Action.WAIT,
+    ErrorType.UNKNOWN: Action.WAIT,
 }
 
 
@@ -100,7 +100,7 @@ def test_the_tables_are_complete() -> None:
     assert set(OF_QUEUE) == set(Queue)
     assert set(OF_NODE) == set(TpuNode)
     assert set(OF_HOSTS) == set(Hosts)
-    assert set(OF_TROUBLE) == set(Kind)
+    assert set(OF_TROUBLE) == set(ErrorType)
 
 
 @pytest.mark.parametrize("queue", Queue)
@@ -129,8 +129,8 @@ def test_every_state_of_the_hosts(hosts: Hosts) -> None:
     assert decide(dataclasses.replace(READY, hosts=hosts), NEW).action is OF_HOSTS[hosts]
 
 
-@pytest.mark.parametrize("kind", Kind)
-def test_every_kind_of_error(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", ErrorType)
+def test_every_kind_of_error(kind: ErrorType) -> None:
     step = decide(Observed(trouble=Trouble(kind, "said gcloud")), NEW)
     assert step.action is OF_TROUBLE[kind]
     if step.action is not Action.CREATE:
@@ -141,16 +141,16 @@ def test_every_kind_of_error(kind: Kind) -> None:
 @pytest.mark.parametrize(
     ("kind", "memory", "action"),
     [
-        (Kind.AUTH, TpuHistory(worked=True), Action.WAIT),  # the user may be asleep
-        (Kind.SETUP, TpuHistory(setups=decision.SETUPS - 1), Action.STOP),
-        (Kind.UNKNOWN, TpuHistory(unknown=decision.UNKNOWN_ERRORS - 1), Action.STOP),
-        (Kind.QUOTA, TpuHistory(attempts=10_000), Action.WAIT),  # for ever
-        (Kind.CAPACITY, TpuHistory(attempts=10_000), Action.WAIT),
-        (Kind.NETWORK, TpuHistory(attempts=10_000), Action.WAIT),
-        (Kind.SSH, TpuHistory(attempts=10_000), Action.WAIT),
+        (ErrorType.AUTH, TpuHistory(worked=True), Action.WAIT),  # the user may be asleep
+        (ErrorType.SETUP, TpuHistory(setups=decision.SETUPS - 1), Action.STOP),
+        (ErrorType.UNKNOWN, TpuHistory(unknown=decision.UNKNOWN_ERRORS - 1), Action.STOP),
+        (ErrorType.QUOTA, TpuHistory(attempts=10_000), Action.WAIT),  # for ever
+        (ErrorType.CAPACITY, TpuHistory(attempts=10_000), Action.WAIT),
+        (ErrorType.NETWORK, TpuHistory(attempts=10_000), Action.WAIT),
+        (ErrorType.SSH, TpuHistory(attempts=10_000), Action.WAIT),
     ],
 )
-def test_errors_that_come_again(kind: Kind, memory: TpuHistory, action: Action) -> None:
+def test_errors_that_come_again(kind: ErrorType, memory: TpuHistory, action: Action) -> None:
     assert decide(Observed(trouble=Trouble(kind, "")), memory).action is action
 
 
@@ -158,11 +158,11 @@ def test_errors_that_come_again(kind: Kind, memory: TpuHistory, action: Action) 
     ("reason", "action"),
     [
         (None, Action.DELETE),
-        (Trouble(Kind.CAPACITY, ""), Action.DELETE),
-        (Trouble(Kind.QUOTA, ""), Action.DELETE),
-        (Trouble(Kind.NO_QUOTA, ""), Action.STOP),
-        (Trouble(Kind.PERMISSION, ""), Action.STOP),
-        (Trouble(Kind.INVALID, ""), Action.STOP),
+        (Trouble(ErrorType.CAPACITY, ""), Action.DELETE),
+        (Trouble(ErrorType.QUOTA, ""), Action.DELETE),
+        (Trouble(ErrorType.NO_QUOTA, ""), Action.STOP),
+        (Trouble(ErrorType.PERMISSION, ""), Action.STOP),
+        (Trouble(ErrorType.INVALID, ""), Action.STOP),
     ],
 )
 def test_a_request_that_failed(reason: Trouble | None, action: Action) -> None:
@@ -303,7 +303,7 @@ def test_the_time_for_which_a_tpu_was_ready(
         time = NOON + datetime.timedelta(minutes=minute)
         seen = Observed(node=node or TpuNode.ABSENT, created=NOON - HOUR, time=time)
         if node is None:  # gcloud does not answer
-            seen = Observed(time=time, trouble=Trouble(Kind.NETWORK, ""))
+            seen = Observed(time=time, trouble=Trouble(ErrorType.NETWORK, ""))
         memory = remember(memory, seen, HistoryStep(Action.WAIT, ""), succeeded=True)
     assert memory.ready == minutes * 60
 
@@ -329,7 +329,7 @@ def test_what_is_remembered() -> None:
         ).restarts
         == 0
     )
-    failed = Observed(trouble=Trouble(Kind.SETUP, ""))
+    failed = Observed(trouble=Trouble(ErrorType.SETUP, ""))
     assert (after(NEW, failed, Action.WAIT).setups, after(NEW, failed, Action.WAIT).attempts) == (
         1,
         1,

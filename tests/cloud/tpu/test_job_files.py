@@ -11,7 +11,7 @@ import yaml
 
 from hackmatrix.cli.main import main
 from hackmatrix.cloud.tpu.description import Description
-from hackmatrix.cloud.tpu.hosts import PLACE
+from hackmatrix.cloud.tpu.hosts import HOST_FOLDER
 from hackmatrix.cloud.tpu.job_files import EXPORTS, export
 from hackmatrix.cloud.tpu.train_script import heredoc, train_script
 from hackmatrix.core.errors import UserError
@@ -182,7 +182,7 @@ def test_a_signal_reaches_the_training_whose_exit_code_counts(
         "#!/bin/sh\ntrap 'echo saved; exit 143' TERM\necho trains\nwhile sleep 0.05; do :; done\n"
     )
     python.chmod(0o755)
-    script = train_script(pod).replace(PLACE, str(tmp_path))
+    script = train_script(pod).replace(HOST_FOLDER, str(tmp_path))
     script = f"set -e\ngcloud() {{ echo kept; false; }}\n{script}"
     with subprocess.Popen(["bash", "-c", script], stdout=subprocess.PIPE, text=True) as shell:
         assert shell.stdout is not None

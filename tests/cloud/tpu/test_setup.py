@@ -12,7 +12,7 @@ from paths import ROOT
 
 from hackmatrix.cloud.tpu import preparation
 from hackmatrix.cloud.tpu.description import Description
-from hackmatrix.cloud.tpu.hosts import PLACE, look_command, setup_script
+from hackmatrix.cloud.tpu.hosts import HOST_FOLDER, look_command, setup_script
 from hackmatrix.core.errors import UserError
 
 PYTHON = """#!/bin/sh
@@ -78,7 +78,7 @@ class Host:
         uv.write_text(UV)
         uv.chmod(0o755)
         (folder / "site").mkdir()
-        self.script = setup_script(tpu, commit).replace(PLACE, str(self.place))
+        self.script = setup_script(tpu, commit).replace(HOST_FOLDER, str(self.place))
         self.environment = {
             **os.environ,
             "PATH": f"{standins}{os.pathsep}{os.environ['PATH']}",
@@ -231,7 +231,7 @@ def test_a_set_up_that_does_not_get_the_new_code_keeps_the_old(
     host = Host(tmp_path / "host", tpu, git(repo, "rev-parse", "HEAD"))
     subprocess.run([host.place.parent / "standins" / "gcloud", *upload[1:]], env=host.environment)
     assert host.set_up().returncode == 0
-    host.script = setup_script(tpu, "0123456789").replace(PLACE, str(host.place))
+    host.script = setup_script(tpu, "0123456789").replace(HOST_FOLDER, str(host.place))
     assert host.set_up("update").returncode != 0
     assert host.ready
     assert (host.place / "repo" / "requirements.lock").exists()
@@ -376,6 +376,6 @@ def test_values_are_quoted(make: Callable[..., Description]) -> None:
 def test_a_machine_that_is_not_set_up_says_so(
     make: Callable[..., Description], tmp_path: Path
 ) -> None:
-    text = look_command(make(), 0).replace(PLACE, str(tmp_path))
+    text = look_command(make(), 0).replace(HOST_FOLDER, str(tmp_path))
     done = subprocess.run(["sh", "-c", text], capture_output=True, text=True)
     assert done.stdout == 'hackmatrix-tpu: {"state": "bare"}\n'

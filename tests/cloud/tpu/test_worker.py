@@ -13,10 +13,10 @@ import pytest
 
 from hackmatrix.cloud.tpu import worker
 from hackmatrix.cloud.tpu.description import Description
-from hackmatrix.cloud.tpu.hosts import PLACE, look_command
+from hackmatrix.cloud.tpu.hosts import HOST_FOLDER, look_command
 from hackmatrix.cloud.tpu.observed import (
     Hosts,
-    combined,
+    combine,
     log_of,
     reports_of_hosts,
     run_in_bucket,
@@ -197,7 +197,7 @@ def test_the_state_of_all_hosts(states: list[str | int], hosts: Hosts, code: int
         {"state": state} if isinstance(state, str) else {"state": "ended", "code": state}
         for state in states
     ]
-    assert combined(told, 4)[:2] == (hosts, code)
+    assert combine(told, 4)[:2] == (hosts, code)
 
 
 def test_hosts_are_in_order_and_noise_is_left_out() -> None:
@@ -235,8 +235,8 @@ def test_a_folder_of_the_same_name_is_not_taken_for_the_package(
     (tmp_path / "hackmatrix").mkdir()
     (tmp_path / "hackmatrix" / "__init__.py").touch()
     (tmp_path / "ready").touch()
-    text = look_command(make(), 0).replace(f"{PLACE}/venv/bin/python", sys.executable)
-    command = ["sh", "-c", text.replace(PLACE, str(tmp_path))]
+    text = look_command(make(), 0).replace(f"{HOST_FOLDER}/venv/bin/python", sys.executable)
+    command = ["sh", "-c", text.replace(HOST_FOLDER, str(tmp_path))]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert len(reports_of_hosts(done.stdout)) == 1, done.stderr
 

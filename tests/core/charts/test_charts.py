@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 
 from hackmatrix.core.charts import Bars, Intervals, Line, Panel, Points, ScalarField, picture
-from hackmatrix.core.charts.axis import Axis, abbreviated
+from hackmatrix.core.charts.axis import Axis, abbreviate
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 
@@ -40,7 +40,7 @@ def test_a_logarithmic_axis_places_decades_at_equal_distances() -> None:
 
 
 def test_numbers_are_short() -> None:
-    assert [abbreviated(x) for x in (40e6, 2500, 0.0003, -1.5)] == ["40M", "2.5k", "0.0003", "-1.5"]
+    assert [abbreviate(x) for x in (40e6, 2500, 0.0003, -1.5)] == ["40M", "2.5k", "0.0003", "-1.5"]
 
 
 def test_a_picture_is_xml_with_all_that_is_finite_inside_its_frame() -> None:

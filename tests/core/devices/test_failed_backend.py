@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hackmatrix.core.devices.failed_backend import explained, tpu_holders
+from hackmatrix.core.devices.failed_backend import explain, tpu_holders
 
 
 @pytest.mark.parametrize(
@@ -35,8 +35,8 @@ def test_a_command_says_it_in_a_line(tmp_path: Path, command: str, platform: str
 
 def test_other_errors_are_not_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAX_PLATFORMS", "tpu")
-    assert explained(RuntimeError("the pool is empty")) is None
-    assert explained(AssertionError()) is None
+    assert explain(RuntimeError("the pool is empty")) is None
+    assert explain(AssertionError()) is None
 
 
 def test_the_processes_that_hold_a_tpu_are_named(tmp_path: Path) -> None:

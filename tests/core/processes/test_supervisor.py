@@ -5,7 +5,7 @@ import time
 import pytest
 from paths import HELPERS
 
-from hackmatrix.core.processes.supervisor import RESTART_ME, watched
+from hackmatrix.core.processes.supervisor import RESTART_ME, supervise
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +34,7 @@ def _children_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_end_of_the_child_is_one_line_and_an_exit_code(
     what: str, code: int, told: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert watched("watched_child", [what], stall_timeout=1.5) == code
+    assert supervise("watched_child", [what], stall_timeout=1.5) == code
     lines = capfd.readouterr().err.splitlines()
     assert len(lines) == bool(told)
     if told:
@@ -45,6 +45,6 @@ def test_the_end_of_the_child_is_one_line_and_an_exit_code(
 @pytest.mark.parametrize("what", ["stuck", "SIGSTOP"])
 def test_a_stuck_child_is_killed(what: str, capfd: pytest.CaptureFixture[str]) -> None:
     began = time.monotonic()
-    assert watched("watched_child", [what], stall_timeout=1) == RESTART_ME
+    assert supervise("watched_child", [what], stall_timeout=1) == RESTART_ME
     assert time.monotonic() - began < 10
     assert "stuck: no update for 1 s, so it was killed" in capfd.readouterr().err

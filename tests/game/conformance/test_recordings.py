@@ -11,7 +11,7 @@ import pytest
 from recordings import RECORDINGS, game, lines, raw_game
 
 from hackmatrix.cli.main import main
-from hackmatrix.game.conformance.recorded_dice import ToldDice
+from hackmatrix.game.conformance.recorded_dice import RecordedDice
 from hackmatrix.game.conformance.state_difference import first_difference
 from hackmatrix.game.engine.dice import Dice
 from hackmatrix.game.engine.stage import begin_stage
@@ -75,7 +75,7 @@ def test_first_states_are_new_games() -> None:
         assert bonus in START_BONUSES
         player = Player(corner, credits=bonus[0], energy=bonus[1], siphons=bonus[2])
         state = State(player=player, dice=Dice(0, 0), exit=corner)
-        ToldDice(state, recorded)
+        RecordedDice(state, recorded)
         begin_stage(state)
         assert first_difference(state, recorded) is None
         checked += 1

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hackmatrix.game.drawing.shapes import SHAPES
-from hackmatrix.game.drawing.theme import COLOURS, LOOK, PLACES, STEPS, TEXT_PLACES
+from hackmatrix.game.drawing.theme import ANCHORS, COLOURS, LOOK, STEPS, TEXT_ANCHORS
 from hackmatrix.game.rules.enemies import EnemyType
 from hackmatrix.game.rules.programs import PROGRAMS
 
@@ -54,14 +54,14 @@ def test_shapes_are_painted_in_known_colours() -> None:
 
 
 def test_places_lie_in_the_cell() -> None:
-    for name, (x, y, size) in PLACES.items():
+    for name, (x, y, size) in ANCHORS.items():
         assert min(x, y) >= 0, name
         assert max(x, y) + size <= 100, name
-    for name, (x, y, width, height, align) in TEXT_PLACES.items():
+    for name, (x, y, width, height, align) in TEXT_ANCHORS.items():
         assert min(x, y) >= 0, name
         assert max(x + width, y + height) <= 100, name
         assert 0 <= align <= 1, name
-    assert STEPS.keys() <= PLACES.keys()
+    assert STEPS.keys() <= ANCHORS.keys()
 
 
 def lightness(colour: str) -> float:

@@ -25,7 +25,7 @@ from hackmatrix.game.rules.actions import ACTION_NAMES
 from hackmatrix.game.rules.observation import CELL_FEATURES
 from hackmatrix.game.rules.tactical import GROUPS, START
 from hackmatrix.integrations.gymnasium.game import GameEnv
-from hackmatrix.integrations.gymnasium.observation_spaces import LAYOUTS, arranged, space_of
+from hackmatrix.integrations.gymnasium.observation_spaces import LAYOUTS, arrange_record, space_of
 from hackmatrix.integrations.process.client import GameProcessError
 from hackmatrix.ui.session.descriptions import PROGRAM_KEYS
 
@@ -86,7 +86,7 @@ def test_the_bounds_of_the_layout_tactical_are_those_of_its_table() -> None:
 
 @given(legal_states(ended=True))
 def test_any_legal_state_is_within_those_bounds(data: dict[str, Any]) -> None:
-    seen = arranged(Game.from_dict(data).observation(), "tactical")
+    seen = arrange_record(Game.from_dict(data).observation(), "tactical")
     assert space_of("tactical").contains(seen)
 
 

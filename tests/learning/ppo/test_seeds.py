@@ -25,7 +25,7 @@ from hackmatrix.environments.interface.metric import Severity
 from hackmatrix.learning.ppo import seeds
 from hackmatrix.learning.ppo.trainer import Trainer, TrainState
 from hackmatrix.learning.reporting.alarms import HealthOfAgents
-from hackmatrix.learning.reporting.joined_rows import Interval, joined, told
+from hackmatrix.learning.reporting.joined_rows import Interval, describe_agents, join_rows
 from hackmatrix.learning.reporting.metrics import LEARNER_METRICS
 from hackmatrix.learning.run.loop import End, MakeEvaluate, RunOutcome
 from hackmatrix.learning.settings.config import RunConfig
@@ -163,7 +163,7 @@ def test_what_intervals_of_few_agents_cover(agents: int, covered: float) -> None
 def test_a_row_of_many_agents_has_mean_interval_and_all_of_them() -> None:
     rows = [{"a": 1.0, "b": None, "c": None, "d": 1.0}, {"a": 3.0, "b": 4.0, "c": None, "d": 1.0}]
     rows[1]["d"] = math.nan
-    row = joined(rows, (7, 8))
+    row = join_rows(rows, (7, 8))
     assert row["a"] == 2
     assert (row["low/a"], row["high/a"]) == (1, 3)  # of two agents, what they have
     assert row["b"] == 4  # of the one that knows it; one value has no interval
@@ -171,9 +171,14 @@ def test_a_row_of_many_agents_has_mean_interval_and_all_of_them() -> None:
     assert math.isnan(row["d"])
     assert not {"low/b", "low/c", "low/d"} & row.keys()
     assert row["agents"] == [{"seed": 7, **rows[0]}, {"seed": 8, **rows[1]}]
-    assert joined(rows[:1], (7,)) == rows[0]
-    assert told(row, "a") == "2 [1, 3], best 3 (seed 8), worst 1 (seed 7)"
-    assert told(row, "b") is told(row, "c") is told(rows[0], "a") is None
+    assert join_rows(rows[:1], (7,)) == rows[0]
+    assert describe_agents(row, "a") == "2 [1, 3], best 3 (seed 8), worst 1 (seed 7)"
+    assert (
+        describe_agents(row, "b")
+        is describe_agents(row, "c")
+        is describe_agents(rows[0], "a")
+        is None
+    )
 
 
 def test_a_resumed_run_of_many_agents_is_the_run_that_was_never_stopped(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ from hackmatrix.learning.ppo.tasks import Spread
 from hackmatrix.learning.ppo.trainer import Trainer, TrainState
 from hackmatrix.learning.reporting.metrics import (
     LEARNER_METRICS,
-    measured_on_device,
+    device_metrics,
     summarise,
 )
 
@@ -414,7 +414,7 @@ def test_the_state_that_was_run_is_used_up() -> None:
 def test_every_metric_of_an_update_is_finite() -> None:
     trainer = SharingTrainer(probes.Grid(), CONFIG, NETWORK)
     state, sums = trainer.take_sums(trainer.run(trainer.init(0), 5))
-    assert set(sums) == {metric.name for metric in measured_on_device(LEARNER_METRICS)}
+    assert set(sums) == {metric.name for metric in device_metrics(LEARNER_METRICS)}
     row = summarise(sums, LEARNER_METRICS)
     assert all(np.isfinite(v) for v in row.values() if v is not None)
     assert not np.asarray(state.sums).any()

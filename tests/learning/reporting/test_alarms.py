@@ -21,7 +21,7 @@ from hackmatrix.learning.reporting.alarms import (
     Alarm,
     Health,
     alarms_of,
-    recorded,
+    parse_row,
 )
 from hackmatrix.learning.reporting.metrics import LEARNER_METRICS
 from hackmatrix.runs.folder import RunFolder
@@ -341,13 +341,13 @@ def test_a_resumed_run_goes_on_from_its_lines_of_metrics(
 
     one_go, resumed = Health(LEARNER_METRICS), Health(LEARNER_METRICS)
     for update, line in enumerate(read_metrics(run.path)):
-        assert resumed.check(line["update"], recorded(line)) == one_go.check(update, rows[update])
+        assert resumed.check(line["update"], parse_row(line)) == one_go.check(update, rows[update])
     for update in range(stopped_after, len(rows)):
         assert resumed.check(update, rows[update]) == one_go.check(update, rows[update])
 
 
 def test_null_in_a_line_was_a_number_that_is_not_finite() -> None:
     line = json.loads('{"update": 3, "train/entropy": null, "train/approx_kl": 0.02}')
-    row = recorded(line)
+    row = parse_row(line)
     assert row["train/approx_kl"] == 0.02
     assert [alarm.name for alarm in Health(LEARNER_METRICS).check(3, row)] == ["not_finite"]

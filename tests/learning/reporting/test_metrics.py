@@ -24,7 +24,7 @@ from hackmatrix.learning.reporting.alarms import alarms_of
 from hackmatrix.learning.reporting.metric_tables import TABLES
 from hackmatrix.learning.reporting.metrics import (
     LEARNER_METRICS,
-    measured_on_device,
+    device_metrics,
     summarise,
 )
 
@@ -61,7 +61,7 @@ def test_the_metrics_of_a_run_are_the_learners_and_the_environments() -> None:
 
 
 def test_the_device_sums_all_but_what_the_loop_and_evaluations_measure() -> None:
-    others = {metric.name for metric in ALL} - {m.name for m in measured_on_device(ALL)}
+    others = {metric.name for metric in ALL} - {m.name for m in device_metrics(ALL)}
     assert {name for name in others if not name.startswith("eval/")} == {
         "train/num_episodes",
         "train/steps_per_second",
@@ -72,7 +72,7 @@ def test_the_device_sums_all_but_what_the_loop_and_evaluations_measure() -> None
 
 def test_sums_become_means_and_nothing_becomes_none() -> None:
     row = summarise(measures.by_name(measures.zero_sums(ALL), ALL), ALL)
-    assert set(row) == {m.name for m in measured_on_device(ALL)} | {"train/num_episodes"}
+    assert set(row) == {m.name for m in device_metrics(ALL)} | {"train/num_episodes"}
     assert row.pop("train/num_episodes") == 0
     assert all(value is None for value in row.values())
 

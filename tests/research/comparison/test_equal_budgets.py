@@ -10,7 +10,7 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.research.comparison.curves import LearningCurve
 from hackmatrix.research.comparison.equal_budgets import Comparison, single_seed
 from hackmatrix.research.comparison.groups import ComparedGroup
-from hackmatrix.research.comparison.reference import referred
+from hackmatrix.research.comparison.reference import apply_reference
 
 
 def curve(
@@ -89,7 +89,7 @@ def test_a_further_group_moves_no_score_of_several_environments() -> None:
     second = group("second", curve([0, 5], env="A"), curve([-500, -300], env="B"))
     wild = group("wild", curve([0, 1000], env="A"), curve([-9000, -9000], env="B"))
     for given in ([first, second], [first, second, wild], [first, wild, second]):
-        groups, scales = referred(given, [])
+        groups, scales = apply_reference(given, [])
         comparison = Comparison("m", groups, scales)
         assert iqms(comparison, "first", seconds=False)[-1] == 1.0
         assert iqms(comparison, "second", seconds=False)[-1] == 0.5
@@ -97,14 +97,14 @@ def test_a_further_group_moves_no_score_of_several_environments() -> None:
 
 def test_the_reference_is_what_the_others_are_compared_with() -> None:
     groups = [group(name, curve([0, value])) for name, value in (("x", 1), ("y", 3))]
-    ordered, scales = referred(groups, ["y"])
+    ordered, scales = apply_reference(groups, ["y"])
     assert scales == {}
     (found,) = Comparison("m", ordered, scales).at_equal(seconds=False).differences
     assert (found.group, found.estimates[-1].mean) == ("x", -2.0)
 
 
 def test_fixed_values_are_a_scale_of_one_environment_too() -> None:
-    groups, scales = referred([group("x", curve([0, 30], env="A"))], ["A=10,50"])
+    groups, scales = apply_reference([group("x", curve([0, 30], env="A"))], ["A=10,50"])
     found = Comparison("m", groups, scales).at_equal(seconds=False)
     assert found.groups["x"][-1].mean == 0.5
 
@@ -127,7 +127,7 @@ def test_what_is_no_reference_is_refused(words: list[str], problem: str) -> None
     x = group("x", curve([0, 1], env="A"), curve([0, 1], env="B"))
     y = group("y", curve([1, 1], env="A"), curve([0, 1], env="B"))
     with pytest.raises(UserError, match=problem):
-        referred([x, y], words)
+        apply_reference([x, y], words)
 
 
 def test_profiles_and_agents_are_those_of_the_last_place() -> None:

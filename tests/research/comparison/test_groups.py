@@ -6,14 +6,14 @@ import pytest
 from made_runs import make_run
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.research.comparison.groups import groups_of, read_named
+from hackmatrix.research.comparison.groups import groups_of, read_groups
 
 RETURN = "train/mean_episode_return"
 
 
 def grouped(*words: object) -> dict[str, list[tuple[str, int]]]:
     """Environment and seed of each agent, by group."""
-    runs, named = read_named([str(word) for word in words])
+    runs, named = read_groups([str(word) for word in words])
     return {group.name: group.pairs() for group in groups_of(runs, named, RETURN)}
 
 

@@ -6,7 +6,7 @@ import shlex
 import pytest
 from paths import DOCS, ROOT
 
-from hackmatrix.cli.arguments import parse_given
+from hackmatrix.cli.arguments import parse_explicit
 from hackmatrix.cli.clone import CloneOptions
 from hackmatrix.cli.data import DataExportOptions, DataVerifyOptions, RecordOptions
 from hackmatrix.core.configs import config_file
@@ -38,7 +38,7 @@ def test_every_line_is_understood(line: str) -> None:
     words = shlex.split(line.removeprefix(command), comments=True)
     kinds = KINDS[command]
     tables = [OPTIONS if kind is TrainConfig else options_of(kind) for kind in kinds]
-    given = parse_given(tables, words, command=command, purpose="", example="")
+    given = parse_explicit(tables, words, command=command, purpose="", example="")
     makers = [TrainConfig.of if kind is TrainConfig else kind for kind in kinds]
     made = [make(**fields) for make, fields in zip(makers, given, strict=True)]
     for each in made:

@@ -12,7 +12,7 @@ from hackmatrix.game.rules.chance import EVALUATION_STREAM
 from hackmatrix.game.rules.programs import ProgramId
 from hackmatrix.research.evaluation import accounts, plain_games
 from hackmatrix.research.evaluation.accounts import Account, Death, account
-from hackmatrix.research.evaluation.plain_games import PlainGame, PlayedReplay, played, replays
+from hackmatrix.research.evaluation.plain_games import PlainGame, PlayedReplay, play_games, replays
 
 RESET = FIRST_PROGRAM + ProgramId.RESET
 
@@ -54,7 +54,7 @@ def test_a_replay_tells_the_same(in_c: bool, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(native, "available", in_c)
     episodes = range(80 if in_c else 5)
     by_rule = [PlainGame("scripted", 0, i, 2_000) for i in range(6 if in_c else 1)]
-    told = [at_random(episode, 20 + 5 * episode) for episode in episodes] + played(by_rule)
+    told = [at_random(episode, 20 + 5 * episode) for episode in episodes] + play_games(by_rule)
     numbers = [*episodes, *(game.number for game in by_rule)]
     again = replays(
         [PlayedReplay(0, i, each.actions) for i, each in zip(numbers, told, strict=True)]
@@ -108,18 +108,18 @@ def test_who_comes_from_out_of_sight_is_told(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.slow
 def test_the_scripted_player_leaves_what_is_forbidden() -> None:
     free = PlainGame("scripted", 0, 0, 400)
-    with_all = played([free._replace(number=i) for i in range(6)])
+    with_all = play_games([free._replace(number=i) for i in range(6)])
     used = {action for each in with_all for action in each.actions if action >= FIRST_PROGRAM}
     without = [free._replace(number=i, forbidden=frozenset(used)) for i in range(6)]
     assert used
-    assert not used & {action for each in played(without) for action in each.actions}
+    assert not used & {action for each in play_games(without) for action in each.actions}
 
 
 def test_processes_play_the_same_games(monkeypatch: pytest.MonkeyPatch) -> None:
     games = [PlainGame("scripted", 3, number, 15) for number in range(8)]
-    alone = played(games)
+    alone = play_games(games)
     monkeypatch.setattr(plain_games, "_WORTH_A_PROCESS", 2)
-    assert played(games) == alone
+    assert play_games(games) == alone
 
 
 def test_healing_is_no_hit(monkeypatch: pytest.MonkeyPatch) -> None:

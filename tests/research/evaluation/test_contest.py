@@ -11,7 +11,7 @@ from hackmatrix.environments.interface.report import Column
 from hackmatrix.research.evaluation.contest import Contest, Entrant
 from hackmatrix.research.evaluation.findings import find
 from hackmatrix.research.evaluation.html_report import page, write_page
-from hackmatrix.research.evaluation.plain_games import PlainGame, played
+from hackmatrix.research.evaluation.plain_games import PlainGame, play_games
 from hackmatrix.research.evaluation.report import Report
 from hackmatrix.research.evaluation.statistics import estimate
 
@@ -80,7 +80,7 @@ class Tags(HTMLParser):
 
 
 def test_the_page_is_whole_and_needs_nothing_else() -> None:
-    accounts = played([PlainGame("scripted", 1, number, 60) for number in range(5)])
+    accounts = play_games([PlainGame("scripted", 1, number, 60) for number in range(5)])
     found = find(accounts)
     one, other = entrants()
     told = page([one, other._replace(report=other.report._replace(findings=found))], seed=1)

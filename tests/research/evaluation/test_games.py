@@ -17,7 +17,7 @@ from hackmatrix.game import native
 from hackmatrix.research.evaluation import games
 from hackmatrix.research.evaluation.games import play
 from hackmatrix.research.evaluation.limits import Limits
-from hackmatrix.research.evaluation.plain_games import PlainGame, played
+from hackmatrix.research.evaluation.plain_games import PlainGame, play_games
 
 
 class Lengths(probes.Probe):
@@ -149,4 +149,4 @@ def test_random_play_is_the_same_in_the_native_engine(forbidden: frozenset[int])
 
     in_python = [PlainGame("random", 3, number, 300, forbidden) for number in range(5, 17)]
     limits = Limits(episodes=12, seed=3, max_steps=300, first=5)
-    assert random_accounts(limits, forbidden) == played(in_python)
+    assert random_accounts(limits, forbidden) == play_games(in_python)

@@ -14,7 +14,7 @@ from hackmatrix.research.evaluation.agents import Play
 from hackmatrix.research.evaluation.contest import Contest, Entrant
 from hackmatrix.research.evaluation.jax_agents import jax_player
 from hackmatrix.research.evaluation.limits import Limits
-from hackmatrix.research.evaluation.plain_games import PlainGame, played
+from hackmatrix.research.evaluation.plain_games import PlainGame, play_games
 from hackmatrix.research.evaluation.report import Report
 from hackmatrix.research.evaluation.sequential import (
     confidence_sequence,
@@ -86,7 +86,7 @@ def test_equals_play_all_games_and_stay_undecided() -> None:
 def test_games_of_hackmatrix_are_told_whole() -> None:
     def scripted(_: object = (), first: int | None = None) -> Report:
         numbers = range(first or 0, (first or 0) + 2)
-        accounts = played([PlainGame("random", 3, n, 30) for n in numbers])
+        accounts = play_games([PlainGame("random", 3, n, 30) for n in numbers])
         return report_of_accounts(accounts, Limits(2, 3, 30, first or 0))
 
     reports, _ = play_until_decided([scripted] * 2, Limits(2, 3, 30), "win_rate")

@@ -41,7 +41,7 @@ def test_only_trials_of_this_folder_whose_worker_is_gone_are_taken_over(
     gone, alive, elsewhere = (studies.ask(study, plan, "tpe", 9) for _ in range(3))
     assert gone is not None and alive is not None and elsewhere is not None  # noqa: PT018
     for trial in (gone, alive):
-        trial.set_user_attr(studies.PLACE, studies.place_of(plan))
+        trial.set_user_attr(studies.PLACE, studies.worker_address(plan))
     elsewhere.set_user_attr(studies.PLACE, "another-machine:/search")
     with studies.lock_of(plan, "tpe", alive.number):
         assert studies.take_over(study, plan, "tpe") == 1

@@ -20,8 +20,8 @@ from fake_bucket import LEFT_SOCKETS, FakeBucket, Fault
 from hackmatrix.core.errors import UserError
 from hackmatrix.runs.buckets.cache import (
     cache_folder,
-    fetched,
-    fetched_runs,
+    fetch,
+    fetch_runs,
     newest_with_params,
 )
 from hackmatrix.runs.buckets.reconcile import settle
@@ -150,12 +150,12 @@ def test_after_any_break_the_next_try_brings_all(fake: FakeBucket, tmp_path: Pat
 def test_a_run_is_copied_without_its_checkpoints(fake: FakeBucket, tmp_path: Path) -> None:
     there = make_run(tmp_path / "there", 20, 30)
     put_run(fake, there)
-    copy = fetched(RUN)
+    copy = fetch(RUN)
     assert copy == cache_folder() / "my-bucket" / "runs" / "mine"
     small = {n: c for n, c in contents(there).items() if not n.startswith("checkpoints")}
     assert contents(copy) == small
-    assert contents(fetched(RUN, checkpoints=True)) == contents(there)
-    assert fetched(RUN / "checkpoints/30", checkpoints=True) == copy / "checkpoints" / "30"
+    assert contents(fetch(RUN, checkpoints=True)) == contents(there)
+    assert fetch(RUN / "checkpoints/30", checkpoints=True) == copy / "checkpoints" / "30"
 
 
 def test_a_copy_is_fetched_again_where_it_differs_and_only_there(
@@ -163,12 +163,12 @@ def test_a_copy_is_fetched_again_where_it_differs_and_only_there(
 ) -> None:
     there = make_run(tmp_path / "there", 20)
     put_run(fake, there)
-    copy = fetched(RUN)
+    copy = fetch(RUN)
     del fake.objects[f"{PREFIX}params_20.npz"], fake.objects[f"{PREFIX}params_20.json"]
     fake.put(f"{PREFIX}params_30.npz", b"new")
     fake.put(f"{PREFIX}log.txt", b"another")
     fake.calls.clear()
-    assert fetched(RUN) == copy
+    assert fetch(RUN) == copy
     assert contents(copy) == {
         n: c for n, c in stored(fake).items() if not n.startswith("checkpoints")
     }
@@ -181,39 +181,39 @@ def test_a_copy_is_fetched_again_where_it_differs_and_only_there(
 def test_of_rows_only_the_new_ones_are_fetched(fake: FakeBucket, tmp_path: Path) -> None:
     there = make_run(tmp_path / "there", 20)
     put_run(fake, there)
-    rows = fetched(RUN) / "metrics.jsonl"
+    rows = fetch(RUN) / "metrics.jsonl"
     inode, before = rows.stat().st_ino, rows.read_bytes()
     more = b'{"update": 21}\n'
     fake.put(f"{PREFIX}metrics.jsonl", before + more)
-    fetched(RUN)
+    fetch(RUN)
     assert rows.read_bytes() == before + more
     assert rows.stat().st_ino == inode  # it was continued, not replaced
     fake.put(f"{PREFIX}metrics.jsonl", b'{"update": 1}\n' + more * 9)  # rewound, and then longer
-    fetched(RUN)
+    fetch(RUN)
     assert rows.read_bytes() == b'{"update": 1}\n' + more * 9
 
 
 def test_a_half_uploaded_checkpoint_is_none_for_readers(fake: FakeBucket, tmp_path: Path) -> None:
     put_run(fake, make_run(tmp_path / "there", 20, 30))
     del fake.objects[f"{PREFIX}checkpoints/30/manifest.json"]
-    assert updates_of(fetched(RUN, checkpoints=True)) == [20]
+    assert updates_of(fetch(RUN, checkpoints=True)) == [20]
 
 
 def test_a_file_of_params_comes_with_its_facts(fake: FakeBucket, tmp_path: Path) -> None:
     there = make_run(tmp_path / "there", 20)
     add_params(there, "final_params", 20)
     put_run(fake, there)
-    path = fetched(RUN / "final_params.npz")
+    path = fetch(RUN / "final_params.npz")
     assert contents(path.parent) == {
         name: (there / name).read_bytes() for name in ("final_params.npz", "final_params.json")
     }
     del fake.objects[f"{PREFIX}final_params.json"]
-    fetched(RUN / "final_params.npz")
+    fetch(RUN / "final_params.npz")
     assert not path.with_suffix(".json").exists()
     with pytest.raises(UserError, match="there is neither a file nor a folder"):
-        fetched(RUN / "other.npz")
+        fetch(RUN / "other.npz")
     with pytest.raises(UserError, match="gs://another: there is no such bucket"):
-        fetched(Address("another", "x"))
+        fetch(Address("another", "x"))
 
 
 def test_an_object_that_changes_while_it_is_read_is_read_again(
@@ -229,25 +229,25 @@ def test_an_object_that_changes_while_it_is_read_is_read_again(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Bucket, "read", changing)
-        copy = fetched(RUN)
+        copy = fetch(RUN)
     assert (copy / "log.txt").read_bytes() == stored(fake)["log.txt"]
 
 
 def test_of_a_folder_of_runs_rows_and_settings_are_copied(fake: FakeBucket, tmp_path: Path) -> None:
     for name in ("one", "two"):
         put_run(fake, make_run(tmp_path / name, 20), f"runs/{name}/")
-    copy = fetched_runs(RUNS)
+    copy = fetch_runs(RUNS)
     assert contents(copy).keys() == {
         f"{run}/{name}" for run in ("one", "two") for name in ("config.yaml", "metrics.jsonl")
     }
     times = [(copy / run / "metrics.jsonl").stat().st_mtime for run in ("one", "two")]
     assert times == sorted(times)
-    assert fetched_runs(RUNS / "one" / "metrics.jsonl") == copy / "one"
+    assert fetch_runs(RUNS / "one" / "metrics.jsonl") == copy / "one"
     assert (copy / "one" / "log.txt").exists()
     assert newest_with_params(RUNS) == RUNS / "two"
     fake.put("runs/two/params_20.json", b'{"environment": "CartPole-v1"}')
     assert newest_with_params(RUNS) == RUNS / "one"
     with pytest.raises(UserError, match="there is nothing"):
-        fetched_runs(RUNS / "three")
+        fetch_runs(RUNS / "three")
     with pytest.raises(UserError, match="no run with params in it"):
         newest_with_params(RUNS / "one")

@@ -12,7 +12,7 @@ from hosts import BATCH, TINY, codes, train_alone
 from hosts import training as training_together
 from small_runs import assert_same_run as assert_same_tiny_run
 
-from hackmatrix.runs.buckets.cache import fetched
+from hackmatrix.runs.buckets.cache import fetch
 from hackmatrix.runs.checkpoints import load_checkpoint
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings(LEFT_SOCKETS)]
@@ -66,7 +66,7 @@ def test_a_killed_run_goes_on_from_the_bucket_on_an_empty_machine(
 
     assert f"{PREFIX}lease.json" not in fake.objects
     assert without_log(stored(fake)) == without_log(contents(run))
-    assert_same_run(run, fetched(RUN, checkpoints=True), 4 * EVERY)
+    assert_same_run(run, fetch(RUN, checkpoints=True), 4 * EVERY)
 
 
 def test_a_run_that_is_killed_as_it_begins_goes_on_in_its_bucket(

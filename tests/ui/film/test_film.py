@@ -21,7 +21,7 @@ from hackmatrix.game.drawing.theme import COLOURS
 from hackmatrix.game.drawing.visible_state import view
 from hackmatrix.game.engine.replay import GameId, Replay, load_replay
 from hackmatrix.ui.film.frames import frames
-from hackmatrix.ui.session.growth import checkpoints, played
+from hackmatrix.ui.session.growth import checkpoints, play_game
 from hackmatrix.ui.session.session import Session
 
 
@@ -96,7 +96,7 @@ def test_a_run_is_a_film_of_its_checkpoints_side_by_side(
         save_player(run, update, noise=1.0)
     found = checkpoints(run)
     assert list(found) == [10, 20, 40, 50]
-    games = [played(path, GameId(3)) for path in found.values()]
+    games = [play_game(path, GameId(3)) for path in found.values()]
     lengths = [len(game.actions) for game in games]
     assert min(lengths) < max(lengths) - 2
     start = max(lengths) - 2  # a shorter game stays at its end

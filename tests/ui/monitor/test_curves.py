@@ -9,8 +9,8 @@ from hypothesis.extra.numpy import arrays
 from hackmatrix.ui.monitor.curves import (
     PlottedCurve,
     band,
-    smoothed,
-    thinned,
+    downsample,
+    smooth_column,
     visible_range,
     within,
     without_spikes,
@@ -38,20 +38,20 @@ def slowly_smoothed(column: np.ndarray, rows: float) -> np.ndarray:
 def test_smoothing_is_the_weighted_mean_around_each_row(column: np.ndarray, rows: float) -> None:
     column[::7] = np.nan
     np.testing.assert_allclose(
-        smoothed(column, rows), slowly_smoothed(column, rows), rtol=1e-6, atol=1e-5
+        smooth_column(column, rows), slowly_smoothed(column, rows), rtol=1e-6, atol=1e-5
     )
 
 
 @settings(max_examples=30)
 @given(columns, windows)
 def test_smoothing_the_mirror_image_gives_the_mirror_image(column: np.ndarray, rows: float) -> None:
-    np.testing.assert_allclose(smoothed(column[::-1], rows), smoothed(column, rows)[::-1])
+    np.testing.assert_allclose(smooth_column(column[::-1], rows), smooth_column(column, rows)[::-1])
 
 
 @settings(max_examples=30)
 @given(columns)
 def test_smoothing_over_one_row_changes_nothing(column: np.ndarray) -> None:
-    assert (smoothed(column, 1) == column).all()
+    assert (smooth_column(column, 1) == column).all()
 
 
 @settings(max_examples=30)
@@ -59,8 +59,8 @@ def test_smoothing_over_one_row_changes_nothing(column: np.ndarray) -> None:
 def test_smoothing_keeps_a_constant_and_stays_between_the_extremes(
     column: np.ndarray, rows: float
 ) -> None:
-    np.testing.assert_allclose(smoothed(np.full(len(column), 3.0), rows), 3.0)
-    smooth = smoothed(column, rows)
+    np.testing.assert_allclose(smooth_column(np.full(len(column), 3.0), rows), 3.0)
+    smooth = smooth_column(column, rows)
     assert smooth.min() >= column.min() - 1e-6
     assert smooth.max() <= column.max() + 1e-6
 
@@ -68,19 +68,19 @@ def test_smoothing_keeps_a_constant_and_stays_between_the_extremes(
 def test_a_huge_value_is_forgotten_far_from_it() -> None:
     column = np.ones(5000)
     column[1000] = 1e30
-    np.testing.assert_allclose(smoothed(column, 5)[2000:], 1.0)
+    np.testing.assert_allclose(smooth_column(column, 5)[2000:], 1.0)
 
 
 def test_values_that_are_not_finite_stay_and_count_for_nothing() -> None:
     column = np.array([1.0, np.inf, 1.0, np.nan, 1.0])
-    np.testing.assert_array_equal(smoothed(column, 10), column)
+    np.testing.assert_array_equal(smooth_column(column, 10), column)
 
 
 @settings(max_examples=30)
 @given(columns, st.integers(1, 20))
 def test_thinning_keeps_the_extremes_of_every_pixel(column: np.ndarray, pixels: int) -> None:
     x = np.arange(len(column), dtype=float)
-    kept = thinned(x, [column], pixels)
+    kept = downsample(x, [column], pixels)
     assert (np.diff(kept) > 0).all()
     assert len(kept) <= 2 * pixels + 2
     assert kept[0] == 0
@@ -93,13 +93,13 @@ def test_thinning_keeps_the_extremes_of_every_pixel(column: np.ndarray, pixels: 
 
 
 def test_few_points_are_not_thinned() -> None:
-    assert len(thinned(np.arange(40.0), [np.zeros(40)], 20)) == 40
+    assert len(downsample(np.arange(40.0), [np.zeros(40)], 20)) == 40
 
 
 def test_smoothing_comes_before_thinning() -> None:
     noise = np.where(np.arange(100_000) % 2, 1.0, -1.0)  # every pixel has both extremes
-    smooth = smoothed(noise, 1000)
-    kept = thinned(np.arange(100_000.0), [smooth], 400)
+    smooth = smooth_column(noise, 1000)
+    kept = downsample(np.arange(100_000.0), [smooth], 400)
     assert np.abs(smooth[kept]).max() < 0.01  # thinned first, it would swing between them
 
 

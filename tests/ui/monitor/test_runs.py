@@ -22,7 +22,7 @@ from hackmatrix.ui.monitor.columns import MetricColumns
 from hackmatrix.ui.monitor.metric_groups import in_groups
 from hackmatrix.ui.monitor.run import MonitoredRun
 from hackmatrix.ui.monitor.runs import Runs, find_runs
-from hackmatrix.ui.monitor.status import Condition, health, places, positions, progress_of
+from hackmatrix.ui.monitor.status import Condition, axis_positions, health, positions, progress_of
 
 RETURN = "train/mean_episode_return"
 
@@ -247,9 +247,9 @@ def test_where_a_run_stands(tmp_path: Path) -> None:
 def test_updates_have_places_on_every_axis(tmp_path: Path) -> None:
     rows = [row_of(10, steps_per_second=100.0), row_of(20), row_of(30, steps_per_second=100.0)]
     run = read(write_run(tmp_path / "run", rows))
-    (found,) = places(run, [25])
+    (found,) = axis_positions(run, [25])
     assert found == {"updates": 25, "steps": 25_000, "hours": pytest.approx(250 / 3600)}
-    assert places(MonitoredRun(tmp_path / "none"), [1])[0]["steps"] == 0
+    assert axis_positions(MonitoredRun(tmp_path / "none"), [1])[0]["steps"] == 0
 
 
 def test_the_newest_the_best_and_the_final_agent_can_be_watched(tmp_path: Path) -> None:

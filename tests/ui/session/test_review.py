@@ -15,7 +15,7 @@ from hackmatrix.game.engine.replay import GameId, Replay
 from hackmatrix.game.engine.undo import copied
 from hackmatrix.game.rules.actions import FIRST_PROGRAM
 from hackmatrix.game.rules.programs import ProgramId
-from hackmatrix.ui.session.review import finished, future, odds_at, reviewed
+from hackmatrix.ui.session.review import future, odds_at, play_out, review_move
 from hackmatrix.ui.session.session import Session
 
 
@@ -97,9 +97,9 @@ def test_nothing_hidden_goes_into_a_cost_a_future_or_a_game_from_here(seed: int)
     if valid_actions(state) != valid_actions(other):
         pytest.skip("CRASH tells of a hidden cryptog beside the player")
     for action in rng.sample(valid_actions(state), 2):
-        assert reviewed(judge(), state, action, "a") == reviewed(judge(), other, action, "a")
+        assert review_move(judge(), state, action, "a") == review_move(judge(), other, action, "a")
         assert future(judge(), state, action, "a") == future(judge(), other, action, "a")
-    assert finished(judge(), state, "a") == finished(judge(), other, "a")
+    assert play_out(judge(), state, "a") == play_out(judge(), other, "a")
 
 
 def test_crash_beside_a_hidden_cryptog_is_no_lost_game() -> None:
@@ -108,7 +108,7 @@ def test_crash_beside_a_hidden_cryptog_is_no_lost_game() -> None:
     after = copied(state)
     step(after, crash)
     true_loss = odds_at(judge(), state).win - odds_at(judge(), after).win
-    assert reviewed(judge(), state, crash, "a").cost < max(true_loss, 0) + 0.1
+    assert review_move(judge(), state, crash, "a").cost < max(true_loss, 0) + 0.1
     assert future(judge(), state, crash, "a").end != "invalid_action"
 
 
@@ -128,7 +128,7 @@ def test_an_action_that_a_made_up_game_does_not_allow_loses_none() -> None:
     """).state
     debug = FIRST_PROGRAM + ProgramId.DEBUG  # valid, as PULL has put the cryptog onto a block
     assert debug in valid_actions(state)
-    assert reviewed(judge(), state, debug, "a").cost < 0.1
+    assert review_move(judge(), state, debug, "a").cost < 0.1
     assert future(judge(), state, debug, "a").end != "invalid_action"
 
 

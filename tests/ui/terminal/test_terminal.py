@@ -27,7 +27,7 @@ from hackmatrix.ui.session.descriptions import KEYS, PROGRAM_KEYS
 from hackmatrix.ui.session.session import Session
 from hackmatrix.ui.terminal import app as tui
 from hackmatrix.ui.terminal.keys import message_of
-from hackmatrix.ui.terminal.screen_text import board, numbers
+from hackmatrix.ui.terminal.screen_text import board, status_numbers
 
 BOARD = Path(__file__).parents[3] / "docs" / "board.txt"
 
@@ -56,7 +56,7 @@ def test_everything_on_the_board_has_a_letter_or_a_word() -> None:
         "$$$",
     ):
         assert sign in text
-    assert "stage 3/8   turn 14   spawn in 3 +4   score 23" in drawn(numbers(state))
+    assert "stage 3/8   turn 14   spawn in 3 +4   score 23" in drawn(status_numbers(state))
 
 
 def test_what_is_hidden_is_not_drawn() -> None:
