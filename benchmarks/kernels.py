@@ -92,7 +92,7 @@ def measure(options: KernelOptions) -> Kernels:
     flags = {"num_envs": options.num_envs, "num_minibatches": options.num_minibatches}
     given = {name: value for name, value in flags.items() if value is not None}
     config, _ = resolve(given, read_config(Path(options.config)))
-    env = config.environment.trained(config.environment.make(engine=options.engine))
+    env = config.environment.for_training(config.environment.make(engine=options.engine))
     start = time.perf_counter()
     trainer = Trainer(env, config.ppo, config.network, jax.devices()[:1])
     state = jax.block_until_ready(trainer.run(trainer.init(config.run.seed), 1))

@@ -100,16 +100,16 @@ def run_subcommand(
     raise UserError(f"expected one of {there}, got {name!r}: see `{command} --help`")
 
 
-def move_values_first(words: list[str], flags: list[str]) -> list[str]:
+def move_values_first(argv: list[str], flags: list[str]) -> list[str]:
     """The words with the values of these flags in front, in the order of the flags."""
-    words = [part for word in words for part in _halves(word, flags)]
+    argv = [part for word in argv for part in _halves(word, flags)]
     values = []
     for name in flags:
-        if name in words[:-1]:
-            at = words.index(name)
-            values.append(words[at + 1])
-            del words[at : at + 2]
-    return [*values, *words]
+        if name in argv[:-1]:
+            at = argv.index(name)
+            values.append(argv[at + 1])
+            del argv[at : at + 2]
+    return [*values, *argv]
 
 
 def _halves(word: str, flags: list[str]) -> list[str]:
@@ -120,7 +120,7 @@ def _halves(word: str, flags: list[str]) -> list[str]:
 
 def _add(parser: argparse._ActionsContainer, option: Option, *, is_shown: bool) -> None:
     settings: dict[str, Any] = {"help": _help(option) if is_shown else argparse.SUPPRESS}
-    if option.kind is bool:
+    if option.value_type is bool:
         # `--no-...` can turn off what a configuration file or the default turns on.
         switch = option.default or option.section is not None
         settings["action"] = argparse.BooleanOptionalAction if switch else "store_true"
@@ -133,9 +133,9 @@ def _add(parser: argparse._ActionsContainer, option: Option, *, is_shown: bool) 
             settings["nargs"] = "*" if option.repeated else "?"
         parser.add_argument(option.name, **settings)
         return
-    if option.kind is not bool:
+    if option.value_type is not bool:
         choices = option.choices and f"{{{','.join(option.choices)}}}"
-        settings["metavar"] = choices or option.kind.__name__.upper()
+        settings["metavar"] = choices or option.value_type.__name__.upper()
     if option.repeated:
         settings["action"] = "extend"  # the flag may be given again
     flags = [flag(name) for name in (option.name, *option.aliases)]
@@ -150,7 +150,7 @@ def _positional_usage(option: Option) -> str:
 
 def _help(option: Option) -> str:
     notes = [str(option.limits)] if option.limits else []
-    if option.kind is bool:
+    if option.value_type is bool:
         notes += ["default on"] if option.default else []
     elif option.default not in (None, "", (), dataclasses.MISSING):
         notes.append(f"default {option.default}")

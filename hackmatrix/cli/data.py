@@ -165,8 +165,8 @@ def record(argv: list[str]) -> int:
 def _end_in_order() -> Iterator[None]:
     """Context in which SIGTERM and SIGHUP end the command as Ctrl+C does: nothing is left."""
 
-    def end(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001
-        raise SystemExit(128 + number)
+    def end(signum: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001
+        raise SystemExit(128 + signum)
 
     signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     heard = [each for each in signals if signal.getsignal(each) is not signal.SIG_IGN]  # `nohup`

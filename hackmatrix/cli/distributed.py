@@ -52,10 +52,10 @@ def _train(argv: list[str], pipe: int) -> int:
     return code
 
 
-def _lead(team: "Team", asked: train.TrainCommand) -> int:
+def _lead(team: "Team", command: train.TrainCommand) -> int:
     code = FAILED
     try:
-        code = exit_code(_COMMAND, lambda: train.run(asked, team))
+        code = exit_code(_COMMAND, lambda: train.run(command, team))
     finally:
         team.end(code)
     return code

@@ -18,7 +18,7 @@ from hackmatrix.core.files import check_writable
 from hackmatrix.core.options import check, option
 from hackmatrix.game import native
 from hackmatrix.game.rules.actions import FIRST_PROGRAM
-from hackmatrix.game.rules.programs import NUMBER
+from hackmatrix.game.rules.programs import PROGRAM_INDEX
 from hackmatrix.learning.settings.config import MAX_SEED
 
 if TYPE_CHECKING:
@@ -102,9 +102,9 @@ def forbidden_programs(listed: str | None) -> list[str]:
     """
     programs = [name.strip().upper() for name in listed.split(",")] if listed is not None else []
     for name in programs:
-        if name not in NUMBER:
+        if name not in PROGRAM_INDEX:
             raise UserError(
-                f"--forbid: no program is called {name!r}; there are {', '.join(NUMBER)}"
+                f"--forbid: no program is called {name!r}; there are {', '.join(PROGRAM_INDEX)}"
             )
     return list(dict.fromkeys(programs))
 
@@ -204,7 +204,9 @@ def _entrants(
         trials["without any of them"] = programs
     entrants = [Entrant(str(agent), play(()))]
     for name, without in trials.items():
-        entrants.append(Entrant(name, play([FIRST_PROGRAM + NUMBER[each] for each in without])))
+        entrants.append(
+            Entrant(name, play([FIRST_PROGRAM + PROGRAM_INDEX[each] for each in without]))
+        )
     return entrants
 
 
@@ -232,7 +234,7 @@ def _ranking(folders: Sequence[Path], limits: "Limits", options: EvaluateOptions
 
     policies = [load_policy(folder) for folder in folders]
     check_env_name(policies[0], options.env)
-    reports = reports_on(policies, limits, greedy=options.greedy, given=options.env)
+    reports = reports_on(policies, limits, greedy=options.greedy, env_name=options.env)
     seeds = map(seed_of, folders)
     each = zip(seeds, policies, reports, strict=True)
     return Ranking([RankedAgent(seed, policy.path, report) for seed, policy, report in each])

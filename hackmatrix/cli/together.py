@@ -42,7 +42,7 @@ class TrainingStop:
     signal: Signals | None = None
 
     @property
-    def requested(self) -> bool:
+    def is_requested(self) -> bool:
         """Whether it is to end."""
         return self.signal is not None
 
@@ -75,7 +75,7 @@ class Together:
         training_id = order["number"]
         if "argv" in order:
             stop = TrainingStop()
-            run = self._trained(order["argv"], Path(order["log"]), stop)
+            run = self._train(order["argv"], Path(order["log"]), stop)
             self._go_on(training_id, run, stop, None)
         elif training_id in self._open:
             self._open[training_id].stop.signal = SIGTERM
@@ -89,7 +89,7 @@ class Together:
         """Makes one call of each training."""
         for training_id, (run, stop, call) in list(self._open.items()):
             try:
-                result = call.made()
+                result = call.run()
             except Exception as error:
                 self._go_on(training_id, run, stop, error)
             else:
@@ -97,7 +97,7 @@ class Together:
 
     def _go_on(
         self,
-        number: int,
+        training_id: int,
         run: Generator[Call, CallResult, int],
         stop: TrainingStop,
         result: CallResult | Exception | None,
@@ -108,12 +108,16 @@ class Together:
                 call = run.throw(result)
             else:
                 call = next(run) if result is None else run.send(result)
-            self._open[number] = Running(run, stop, call)
+            self._open[training_id] = Running(run, stop, call)
         except StopIteration as end:
-            self._open.pop(number, None)
-            print(json.dumps({"number": number, "code": end.value}), file=self._answers, flush=True)
+            self._open.pop(training_id, None)
+            print(
+                json.dumps({"number": training_id, "code": end.value}),
+                file=self._answers,
+                flush=True,
+            )
 
-    def _trained(
+    def _train(
         self, argv: list[str], path: Path, stop: TrainingStop
     ) -> Generator[Call, CallResult, int]:
         """A training as `hackmatrix train` with these arguments makes it; returns its exit code."""

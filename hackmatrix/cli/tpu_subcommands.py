@@ -55,10 +55,10 @@ def run_lines(called: str, options: TpuOptions, gcloud: Gcloud, lines: Lines) ->
 
 
 def run_on_hosts(
-    called: str, tpu: Description, options: HostOptions, gcloud: Gcloud, words: list[str]
+    called: str, tpu: Description, options: HostOptions, gcloud: Gcloud, command_line: list[str]
 ) -> int:
     """Runs a command on hosts: one word is a line of a shell, several are its words."""
-    text = words[0] if len(words) == 1 else shlex.join(words)
+    text = command_line[0] if len(command_line) == 1 else shlex.join(command_line)
     return run_lines(called, options, gcloud, [commands.ssh(tpu, text, options.worker)])
 
 
@@ -85,7 +85,7 @@ def _init(tpu: Description, options: TpuOptions, gcloud: Gcloud) -> int:
         account = f"{result.out.strip() or 'NUMBER'}-compute@developer.gserviceaccount.com"
     for argv in commands.prepare(tpu, account):
         trouble = trouble_of_line(argv, gcloud.show(argv))
-        if trouble is not None and trouble.kind is not ErrorType.EXISTS:
+        if trouble is not None and trouble.error_type is not ErrorType.EXISTS:
             return _fail(called, options, trouble)
     return 0
 
@@ -128,7 +128,7 @@ def _images(tpu: Description, options: TpuOptions, gcloud: Gcloud) -> int:
         return failed
     argv = commands.list_wheels(tpu)
     trouble = trouble_of_line(argv, gcloud.show(argv))
-    if trouble is not None and trouble.kind is not ErrorType.NOT_FOUND:
+    if trouble is not None and trouble.error_type is not ErrorType.NOT_FOUND:
         return _fail(called, options, trouble)
     if trouble is not None:
         _say(f"{tpu.bucket}/wheels holds no packages")
@@ -184,7 +184,7 @@ def _status(tpu: Description, options: TpuOptions, gcloud: Gcloud) -> int:
             "cost",
             driver.reminder(observed, TpuHistory()) if observed.created else price_in_words(tpu),
         ),
-        ("next", advice_for(str(options.file), decide(observed, TpuHistory()).words)),
+        ("next", advice_for(str(options.file), decide(observed, TpuHistory()).reason)),
     ):
         _say(f"{label:<12}{value}")
     return 0
@@ -231,7 +231,7 @@ def _warn(tpu: Description) -> None:
 
 def _fail(called: str, options: TpuOptions, trouble: Trouble | str) -> int:
     text = str(trouble)
-    if isinstance(trouble, Trouble) and (advice := what_to_do(trouble.kind)):
+    if isinstance(trouble, Trouble) and (advice := what_to_do(trouble.error_type)):
         text = f"{trouble}: {advice}"
     print(f"{called}: error: {advice_for(str(options.file), text)}", file=sys.stderr)
     return FAILED

@@ -88,14 +88,14 @@ class TrainCommand(NamedTuple):
 
     flags: Values  # settings of `TrainConfig`
     in_file: Values  # likewise, of the file of --config
-    given: Values  # fields of `TrainOptions`
-    places: TrainBuckets
+    option_values: Values  # fields of `TrainOptions`
+    buckets: TrainBuckets
     notes: list[str]  # on variables of the environment that stand for flags
 
     @property
     def options(self) -> TrainOptions:
         """The options of the command, as far as they don't depend on what is in a bucket."""
-        return TrainOptions(**self.given)
+        return TrainOptions(**self.option_values)
 
 
 def main(argv: list[str]) -> int:
@@ -132,16 +132,16 @@ def parse(argv: list[str]) -> TrainCommand:
     return TrainCommand(flags, in_file, option_values, places, notes)
 
 
-def is_distributed(asked: TrainCommand) -> bool:
+def is_distributed(command: TrainCommand) -> bool:
     """Whether several processes are to train together.
 
     Raises:
         UserError: the options of several processes are given for one.
     """
-    distributed = bool({**asked.in_file, **asked.flags}.get("distributed"))
-    if asked.options.coordinator is not None and not distributed:
+    distributed = bool({**command.in_file, **command.flags}.get("distributed"))
+    if command.options.coordinator is not None and not distributed:
         raise UserError("--coordinator needs --distributed")
-    if distributed and asked.options.auto_tune:
+    if distributed and command.options.auto_tune:
         raise UserError(
             "--auto-tune looks for devices before the processes meet: give its settings, see "
             "docs/training.md"
@@ -149,37 +149,41 @@ def is_distributed(asked: TrainCommand) -> bool:
     return distributed
 
 
-def run(asked: TrainCommand, team: "Team | None" = None) -> int:
+def run(command: TrainCommand, team: "Team | None" = None) -> int:
     """Trains, as the first process of a team if there is one; returns the exit code."""
     try:
-        if asked.options.print_config:
-            return _print_config(asked)
-        return _run(asked, team)
+        if command.options.print_config:
+            return _print_config(command)
+        return _run(command, team)
     except Unreachable as error:
         print(f"hackmatrix train: error: {error}", file=sys.stderr)
         return RESTART_ME
 
 
-def _print_config(asked: TrainCommand) -> int:
+def _print_config(command: TrainCommand) -> int:
     from hackmatrix.learning.settings.config_file import dump_config
 
-    buckets, option_values = resume_or_start(asked.places, asked.given, _folder_of_runs(asked))
+    buckets, option_values = resume_or_start(
+        command.buckets, command.option_values, _folder_of_runs(command)
+    )
     option_values = fetch_source(buckets._replace(goes_on=False), option_values)
-    config, _, _ = _settle(asked.flags, asked.in_file, TrainOptions(**option_values))
+    config, _, _ = _settle(command.flags, command.in_file, TrainOptions(**option_values))
     print(dump_config(config), end="")
     return 0
 
 
-def _run(asked: TrainCommand, team: "Team | None") -> int:
+def _run(command: TrainCommand, team: "Team | None") -> int:
     """Trains, and mirrors the run if it goes to a bucket."""
     need("jax", "flax")
     from hackmatrix.learning.reporting.console import Console
 
-    buckets, option_values = resume_or_start(asked.places, asked.given, _folder_of_runs(asked))
+    buckets, option_values = resume_or_start(
+        command.buckets, command.option_values, _folder_of_runs(command)
+    )
     buckets, option_values = choose_name(buckets, option_values)
     with hold_lease(buckets) as lease:
         options = TrainOptions(**fetch_source(buckets, option_values))
-        config, start, notes = prepare(asked, options)
+        config, start, notes = prepare(command, options)
         course = start.course(config.ppo)
         with Console() as console:
             for note in notes:
@@ -194,7 +198,7 @@ def _run(asked: TrainCommand, team: "Team | None") -> int:
     return code or (FAILED if mirror.is_over else RESTART_ME)
 
 
-def prepare(asked: TrainCommand, options: TrainOptions) -> tuple[TrainConfig, "Start", list[str]]:
+def prepare(command: TrainCommand, options: TrainOptions) -> tuple[TrainConfig, "Start", list[str]]:
     """The configuration, where the run starts, and what to say of them.
 
     Raises:
@@ -202,25 +206,27 @@ def prepare(asked: TrainCommand, options: TrainOptions) -> tuple[TrainConfig, "S
     """
     from hackmatrix.learning.run.run_folder import check_run_folder
 
-    config, start, notes = _settle(asked.flags, asked.in_file, options)
-    _check_code(config, asked, options)
+    config, start, notes = _settle(command.flags, command.in_file, options)
+    _check_code(config, command, options)
     check_run_folder(config, options, start)
     if _is_hackmatrix(config):
         notes += [note for note in (native.missing_note(),) if note is not None]
     beside = [_BESIDE] if start.is_beginning and _is_hackmatrix(config) else []
     plan = _plan(config, start.course(config.ppo))
-    return config, start, [*asked.notes, *notes, plan, *beside]
+    return config, start, [*command.notes, *notes, plan, *beside]
 
 
-def _folder_of_runs(asked: TrainCommand) -> Path:
-    folder: Path = {**asked.in_file, **asked.flags}.get("checkpoint_dir", RunConfig.checkpoint_dir)
+def _folder_of_runs(command: TrainCommand) -> Path:
+    folder: Path = {**command.in_file, **command.flags}.get(
+        "checkpoint_dir", RunConfig.checkpoint_dir
+    )
     return folder
 
 
-def _in_file(given: Values) -> Values:
+def _in_file(option_values: Values) -> Values:
     from hackmatrix.learning.settings.config_file import read_config
 
-    return {} if given.get("config") is None else read_config(given["config"])
+    return {} if option_values.get("config") is None else read_config(option_values["config"])
 
 
 def _settle(
@@ -271,16 +277,16 @@ def _from_file(error: str, flags: Values, options: TrainOptions) -> str:
     return "".join(f"; {f} is {keys[f]} in {options.config}" for f in named)
 
 
-def _check_code(config: TrainConfig, asked: TrainCommand, options: TrainOptions) -> None:
+def _check_code(config: TrainConfig, command: TrainCommand, options: TrainOptions) -> None:
     """Raises `UserError` if the environment or the network is code that only a file names."""
-    in_file = asked.in_file.keys() & {"env", "task_list"}
+    in_file = command.in_file.keys() & {"env", "task_list"}
     file = options.config if in_file else options.resume or options.resume_run
-    tasks: TaskList | None = asked.flags.get("task_list")
-    named_by_user = asked.flags.get("env") if tasks is None else tasks.environment
+    tasks: TaskList | None = command.flags.get("task_list")
+    named_by_user = command.flags.get("env") if tasks is None else tasks.environment
     flags = shlex.join(config.environment.code_flags)
     check_code(config.environment.name, named_by_user, f"{file}: trains on", flags)
-    if "architecture" not in asked.flags:
-        file = options.config if "architecture" in asked.in_file else file
+    if "architecture" not in command.flags:
+        file = options.config if "architecture" in command.in_file else file
         config.network.check_code(f"{file}: its network is")
 
 
@@ -320,13 +326,13 @@ def _train(
         ) from error
 
 
-def _fetcher(given: dict[str, Any]) -> Callable[[str, Path], Path]:
+def _fetcher(settings: dict[str, Any]) -> Callable[[str, Path], Path]:
     """A function that downloads a run from Weights & Biases."""
 
     def fetch(run_id: str, folder: Path) -> Path:
         from hackmatrix.runs.trackers import download_run
 
-        project, entity = given.get("project", ReportConfig.project), given.get("entity")
+        project, entity = settings.get("project", ReportConfig.project), settings.get("entity")
         print(f"looking for {run_id} at Weights & Biases ...", flush=True)
         folder.parent.mkdir(parents=True, exist_ok=True)
         return download_run(run_id, folder, project=project, entity=entity)

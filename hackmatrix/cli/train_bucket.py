@@ -68,22 +68,22 @@ def buckets_of(settings: Mapping[str, Any], options: Values) -> TrainBuckets:
     return TrainBuckets(runs, source, params, target, None if target is None else _here(target))
 
 
-def localise(places: TrainBuckets, flags: Values, options: Values) -> tuple[Values, Values]:
+def localise(buckets: TrainBuckets, flags: Values, options: Values) -> tuple[Values, Values]:
     """Flags and options with folders here in place of those in buckets; fetches nothing."""
-    if places.runs is not None:
-        flags = {**flags, "checkpoint_dir": _here(places.runs)}
+    if buckets.runs is not None:
+        flags = {**flags, "checkpoint_dir": _here(buckets.runs)}
     if (output := _address(options.get("output_dir"))) is not None:
         options = {**options, "output_dir": _here(output)}
     return flags, options
 
 
 def resume_or_start(
-    places: TrainBuckets, options: Values, runs: Path
+    buckets: TrainBuckets, options: Values, runs: Path
 ) -> tuple[TrainBuckets, Values]:
     """With `--resume` if the run that is named exists, here or in its bucket.
 
     Args:
-        places: the buckets of the command line.
+        buckets: the buckets of the command line.
         options: fields of `TrainOptions` that were given.
         runs: the folder of runs here.
 
@@ -93,39 +93,39 @@ def resume_or_start(
     from hackmatrix.runs.folder import CONFIG
 
     if not options.get("resume_if_there"):
-        return places, options
+        return buckets, options
     name = "-".join(filter(None, (options.get("run_name"), options.get("run_suffix"))))
-    folder, target = Path(options.get("output_dir") or runs / name), places.target
+    folder, target = Path(options.get("output_dir") or runs / name), buckets.target
     is_there = target is not None and _open_bucket(target).find(CONFIG) is not None
     if not is_there and not (folder / CONFIG).exists():
-        return places, options
+        return buckets, options
     named = {"output_dir", "run_name", "run_suffix"}
     options = {key: value for key, value in options.items() if key not in named}
     if target is not None:
-        places = places._replace(source=target if is_there else None, goes_on=True)
-    return places, {**options, "resume_if_there": False, "resume": str(folder)}
+        buckets = buckets._replace(source=target if is_there else None, goes_on=True)
+    return buckets, {**options, "resume_if_there": False, "resume": str(folder)}
 
 
-def choose_name(places: TrainBuckets, options: Values) -> tuple[TrainBuckets, Values]:
+def choose_name(buckets: TrainBuckets, options: Values) -> tuple[TrainBuckets, Values]:
     """Chooses a name for a new run that goes to a bucket, if none was given: free there and here.
 
     Raises:
         BucketError: the bucket can't be read.
     """
-    if places.runs is None or places.target is not None or options.get("output_dir") is not None:
-        return places, options
+    if buckets.runs is None or buckets.target is not None or options.get("output_dir") is not None:
+        return buckets, options
     from hackmatrix.runs.names import next_name
 
-    here = _here(places.runs)
+    here = _here(buckets.runs)
     taken_names = [path.name for path in here.iterdir()] if here.is_dir() else []
-    name = next_name([*taken_names, *_open_bucket(places.runs).folders()], date.today())
+    name = next_name([*taken_names, *_open_bucket(buckets.runs).folders()], date.today())
     options = {**options, "run_name": name}
-    target = _address_of_run(places.runs, options)
+    target = _address_of_run(buckets.runs, options)
     assert target is not None
-    return places._replace(target=target, folder=_here(target)), options
+    return buckets._replace(target=target, folder=_here(target)), options
 
 
-def fetch_source(places: TrainBuckets, options: Values) -> Values:
+def fetch_source(buckets: TrainBuckets, options: Values) -> Values:
     """Fetches what is resumed, as far as the folder here has not gone on from it; see `settle`.
 
     Returns:
@@ -139,12 +139,12 @@ def fetch_source(places: TrainBuckets, options: Values) -> Values:
     from hackmatrix.runs.buckets.fetch import fetch_run, run_objects
     from hackmatrix.runs.buckets.reconcile import settle
 
-    if places.params is not None:
-        return {**options, "resume": str(fetch(places.params))}
-    source, run = places.source, places.folder
-    if places.goes_on and places.target is not None and run is not None:
+    if buckets.params is not None:
+        return {**options, "resume": str(fetch(buckets.params))}
+    source, run = buckets.source, buckets.folder
+    if buckets.goes_on and buckets.target is not None and run is not None:
         settle(
-            _open_bucket(places.target),
+            _open_bucket(buckets.target),
             run,
             _say,
             is_folder_named=source is None,
@@ -162,29 +162,29 @@ def fetch_source(places: TrainBuckets, options: Values) -> Values:
 
 
 @contextlib.contextmanager
-def hold_lease(places: TrainBuckets) -> "Iterator[Lease | None]":
+def hold_lease(buckets: TrainBuckets) -> "Iterator[Lease | None]":
     """Context in which this process alone may write the run's folder in its bucket, if it has one.
 
     Raises:
         UserError: another process is training it, or it is there and is not to be resumed.
         BucketError: the bucket can't be written to.
     """
-    if places.target is None:
+    if buckets.target is None:
         yield None
         return
     from hackmatrix.runs.buckets.lease import take_lease
     from hackmatrix.runs.folder import CONFIG
 
-    if not places.goes_on and places.folder is not None and (places.folder / CONFIG).exists():
+    if not buckets.goes_on and buckets.folder is not None and (buckets.folder / CONFIG).exists():
         raise UserError(
-            f"the run {places.folder} exists: choose another --run-name, or "
-            f"--resume {places.folder}"
+            f"the run {buckets.folder} exists: choose another --run-name, or "
+            f"--resume {buckets.folder}"
         )
-    bucket = _open_bucket(places.target)
-    if not places.goes_on and bucket.find(CONFIG) is not None:
+    bucket = _open_bucket(buckets.target)
+    if not buckets.goes_on and bucket.find(CONFIG) is not None:
         raise UserError(
-            f"the run {places.target} exists: choose another --run-name, or "
-            f"--resume {places.target}"
+            f"the run {buckets.target} exists: choose another --run-name, or "
+            f"--resume {buckets.target}"
         )
     lease = take_lease(bucket, _say)
     try:
@@ -195,17 +195,17 @@ def hold_lease(places: TrainBuckets) -> "Iterator[Lease | None]":
 
 @contextlib.contextmanager
 def mirror_run(
-    places: TrainBuckets, lease: "Lease | None", console: "Console", *, rewinds: bool
+    buckets: TrainBuckets, lease: "Lease | None", console: "Console", *, rewinds: bool
 ) -> "Iterator[Mirror | None]":
     """Context in which the run's folder is mirrored to its bucket, if it has one."""
-    if places.target is None or places.folder is None or lease is None:
+    if buckets.target is None or buckets.folder is None or lease is None:
         yield None
         return
     from hackmatrix.runs.buckets.mirror import Mirror
 
-    console.say(f"what is in {places.folder} is mirrored to {places.target}")
-    bucket = Bucket(places.target, PATIENCE)
-    mirror = Mirror(places.folder, bucket, lease, console.say, console.warn, rewinds=rewinds)
+    console.say(f"what is in {buckets.folder} is mirrored to {buckets.target}")
+    bucket = Bucket(buckets.target, PATIENCE)
+    mirror = Mirror(buckets.folder, bucket, lease, console.say, console.warn, rewinds=rewinds)
     with mirror:
         yield mirror
 

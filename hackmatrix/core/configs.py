@@ -9,31 +9,29 @@ CONFIGS = Path(__file__).parents[1] / "configs"
 CURRICULA = CONFIGS / "curricula"
 
 
-def config_file(given: Path, folder: Path = CONFIGS) -> Path:
+def config_file(path: Path, folder: Path = CONFIGS) -> Path:
     """The file that a user means: by a name one of the package's, else one at this path.
 
     The path that a file had in the repository, `configs/best.yaml`, means it too, unless there is
     such a file.
 
     Args:
-        given: what the user has given.
+        path: what the user has given.
         folder: of the package's files.
 
     Raises:
         UserError: it is a bare word, neither one of the names nor a file.
     """
     names = _files(folder)
-    is_word = given.name == str(given) and not given.suffix
-    if given.stem in names and (
-        is_word or (given.parent == Path("configs") and not given.exists())
-    ):
-        return names[given.stem]
-    if is_word and not given.exists():
-        near = difflib.get_close_matches(str(given), names, n=1)
+    is_word = path.name == str(path) and not path.suffix
+    if path.stem in names and (is_word or (path.parent == Path("configs") and not path.exists())):
+        return names[path.stem]
+    if is_word and not path.exists():
+        near = difflib.get_close_matches(str(path), names, n=1)
         hint = f"did you mean {near[0]}? There are" if near else "there are"
         known = ", ".join(names)
-        raise UserError(f"{given}: no file, and no settings of this name; {hint} {known}")
-    return given
+        raise UserError(f"{path}: no file, and no settings of this name; {hint} {known}")
+    return path
 
 
 def describe_configs(folder: Path = CONFIGS) -> str:

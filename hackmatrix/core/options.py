@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from hackmatrix.core.errors import UserError
 
-GIVEN = "given"
+PRESENCE = "given"
 
 
 class OptionRange(NamedTuple):
@@ -43,7 +43,7 @@ class Option(NamedTuple):
     """A field of a dataclass of options, with its type resolved."""
 
     name: str
-    kind: type  # str, int, float, bool, Path, or a class that has `of`
+    value_type: type  # str, int, float, bool, Path, or a class that has `of`
     optional: bool  # whether None is a valid value
     repeated: bool  # whether it is a tuple of values, given one after another
     default: Any  # dataclasses.MISSING for a positional argument
@@ -65,7 +65,7 @@ class Option(NamedTuple):
         """
         if value is None and self.optional:
             return None
-        value = convert(self.kind, value) if self.choices is None else value
+        value = convert(self.value_type, value) if self.choices is None else value
         self.check(value)
         return value
 
@@ -105,8 +105,8 @@ def option(
             type has its choices already.
         section: the section of a configuration file in which the option stands.
         compiled: whether compiled programs of a run are others where this setting is another; they
-            are not where they take it as an input, or never read it; `GIVEN`: they are where it is
-            None, and take other values as an input.
+            are not where they take it as an input, or never read it; `PRESENCE`: they are where it
+            is None, and take other values as an input.
         aliases: other names of its flag.
         positional: makes a field with a default a positional argument too, of any number of values.
         names_code: whether the code of this name runs if the command line gives it, see
@@ -126,10 +126,12 @@ def option(
     return dataclasses.field(default=default, metadata=metadata)
 
 
-def options_of(kind: type) -> dict[str, Option]:
+def options_of(dataclass: type) -> dict[str, Option]:
     """The options of a dataclass whose fields are made with `option`, by name."""
-    hints = typing.get_type_hints(kind)
-    return {field.name: _option_of(field, hints[field.name]) for field in dataclasses.fields(kind)}
+    hints = typing.get_type_hints(dataclass)
+    return {
+        field.name: _option_of(field, hints[field.name]) for field in dataclasses.fields(dataclass)
+    }
 
 
 def _option_of(field: dataclasses.Field[Any], hint: Any) -> Option:
@@ -144,7 +146,7 @@ def _option_of(field: dataclasses.Field[Any], hint: Any) -> Option:
         metadata["choices"], hint = typing.get_args(hint), str
     return Option(
         name=field.name,
-        kind=hint,
+        value_type=hint,
         optional=optional,
         repeated=repeated,
         default=field.default,
@@ -172,27 +174,27 @@ def check(options: object) -> None:
                 raise UserError(f"{flag(spec.name)} {error}") from None
 
 
-def convert(kind: type, value: Any) -> Any:
-    """Converts a value given as text or by YAML to `kind`, see `Option.kind`.
+def convert(target_type: type, value: Any) -> Any:
+    """Converts a value given as text or by YAML to `target_type`, see `Option.value_type`.
 
     Raises:
         ValueError: see `Option.convert`.
     """
-    if kind is bool:
+    if target_type is bool:
         if not isinstance(value, bool):
             raise ValueError(f"must be true or false, got {value!r:.60}")
         return value
-    if kind is int:
+    if target_type is int:
         return _whole_number(value)
-    if kind is float:
+    if target_type is float:
         return _parse_number(value)
-    if hasattr(kind, "of"):
-        return kind.of(value)
+    if hasattr(target_type, "of"):
+        return target_type.of(value)
     if not isinstance(value, str | Path):
         raise ValueError(f"must be text, got {value!r:.60}")
     if "\0" in str(value):
         raise ValueError("must be text without the character 0")
-    return kind(value)
+    return target_type(value)
 
 
 def _whole_number(value: Any) -> int:

@@ -94,7 +94,7 @@ class EnvironmentConfig:
         settings = self.observation, self.max_episode_steps, self.reward, self.win_worth
         return make_environment(self.name, *settings, engine)
 
-    def trained(self, env: "Environment") -> "Environment":
+    def for_training(self, env: "Environment") -> "Environment":
         """The environment to train on; evaluations always play the real game."""
         if self.curriculum is None:
             return env

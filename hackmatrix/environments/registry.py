@@ -86,12 +86,12 @@ def own_code(name: str) -> set[str]:
     return {task for task in name.split(TOGETHER) if ":" in task}
 
 
-def check_code(name: str, given: str | None, what: str, flags: str = "") -> None:
+def check_code(name: str, named_by_user: str | None, what: str, flags: str = "") -> None:
     """Checks that the user names the code that a file names: a file alone never runs any.
 
     Args:
         name: of the environment, from a file.
-        given: the environment that the user names.
+        named_by_user: the environment that the user names.
         what: begins the error, such as "params.npz: plays".
         flags: those that name the environment; `--env` and its id unless given.
 
@@ -99,7 +99,7 @@ def check_code(name: str, given: str | None, what: str, flags: str = "") -> None
         UserError: no environment has this name, or it is code that the user does not name.
     """
     known = environment_id(name)
-    if not own_code(known) <= own_code(given or ""):
+    if not own_code(known) <= own_code(named_by_user or ""):
         raise UserError(
             f"{what} {known:.200}, code that runs only if you say so by "
             f"{flags or f'--env {known}':.400}"

@@ -33,17 +33,17 @@ class SeenGames:
         return memory
 
     def imagine(
-        self, memory: PyTree, observations: PyTree, which: Array, words: Array, worlds: Array
+        self, memory: PyTree, observations: PyTree, which: Array, seeds: Array, worlds: Array
     ) -> State:
         """States of L games that look alike, each with its own key."""
         del memory
 
         def game(observation: PyTree, word: Array, world: Array) -> State:
-            _, state = self._env.started(observation, self._state_of(observation))
+            _, state = self._env.wrap_reset(observation, self._state_of(observation))
             return state, jax.random.fold_in(jax.random.key(word), world)
 
         seen = jax.tree.map(lambda x: x[which], observations)
-        games: State = jax.vmap(game)(seen, words[which], worlds)
+        games: State = jax.vmap(game)(seen, seeds[which], worlds)
         return games
 
     def step(self, states: State, actions: Array) -> tuple[PyTree, State, Array, Array]:

@@ -115,7 +115,7 @@ class MultiTask:
     def reset_task(self, key: Array, task: Array) -> tuple[TaskObservation, TaskState]:
         """Starts a game of this task, int32."""
         keys = jax.random.split(key, len(self.envs))
-        return self._begun(task, [env.reset(k) for env, k in zip(self.envs, keys, strict=True)])
+        return self._begin(task, [env.reset(k) for env, k in zip(self.envs, keys, strict=True)])
 
     def reset_game(self, stream: Array, episode: Array) -> tuple[TaskObservation, TaskState]:
         """Starts the game of this stream and episode (uint32); the tasks take turns."""
@@ -125,7 +125,7 @@ class MultiTask:
             env.reset(key) if members.reset_game is None else members.reset_game(stream, episode)
             for env, members in zip(self.envs, self._members, strict=True)
         ]
-        return self._begun(task, starts)
+        return self._begin(task, starts)
 
     def step(self, key: Array, state: TaskState, action: Array) -> Step:
         """Takes an action of the game's task; see `Environment`.
@@ -145,7 +145,7 @@ class MultiTask:
         ended = terminated | truncated
         episode_return, episode_length = state.episode_return + reward, state.episode_length + 1
         info = {
-            "final_observation": self._seen(state.task, finals),
+            "final_observation": self._observe(state.task, finals),
             "task": state.task,
             "episode_return": episode_return,
             "episode_length": episode_length,
@@ -157,7 +157,7 @@ class MultiTask:
             episode_return=jnp.where(ended, 0, episode_return),
             episode_length=jnp.where(ended, 0, episode_length),
         )
-        return self._seen(state.task, observations), after, reward, terminated, truncated, info
+        return self._observe(state.task, observations), after, reward, terminated, truncated, info
 
     def action_mask(self, state: TaskState) -> Array:
         """bool[num_actions], the valid actions of the game's task."""
@@ -200,7 +200,7 @@ class MultiTask:
             chosen = np.asarray(games.info["task"]) == number
             if not chosen.any():
                 continue
-            of_task = self._played(number, games, chosen)
+            of_task = self._games_of_task(number, games, chosen)
             parts += [
                 Column(f"{name} {what}", f"task/{name}/mean_{what}", values, chosen=chosen)
                 for what, values in (("return", of_task.returns), ("length", of_task.lengths))
@@ -213,13 +213,13 @@ class MultiTask:
                 parts.append(told)
         return parts
 
-    def _begun(
+    def _begin(
         self, task: Array, starts: Sequence[tuple[PyTree, PyTree]]
     ) -> tuple[TaskObservation, TaskState]:
         read = [_read(env, first) for env, (first, _) in zip(self.envs, starts, strict=True)]
         states = tuple(state for _, state in starts)
         state = TaskState(jnp.int32(task), states, jnp.float32(0), jnp.int32(0))
-        return self._seen(state.task, read), state
+        return self._observe(state.task, read), state
 
     def _of(self, task: Array, values: Sequence[Array]) -> Array:
         """The value that is the task's."""
@@ -228,29 +228,29 @@ class MultiTask:
             value = jnp.where(task == number, other, value)
         return value
 
-    def _seen(self, task: Array, observations: Sequence[PyTree]) -> TaskObservation:
-        def of_task(number: int, observation: PyTree) -> PyTree:
-            plays = task == number
+    def _observe(self, task: Array, observations: Sequence[PyTree]) -> TaskObservation:
+        def of_task(index: int, observation: PyTree) -> PyTree:
+            plays = task == index
             return jax.tree.map(lambda x: jnp.where(plays, x, jnp.zeros_like(x)), observation)
 
         return TaskObservation(task, tuple(of_task(*each) for each in enumerate(observations)))
 
-    def _record(self, number: int, step: StepRecord) -> StepRecord:
+    def _record(self, task: int, step: StepRecord) -> StepRecord:
         """The step as the task's `measure` takes it."""
-        actions = self.envs[number].num_actions
+        actions = self.envs[task].num_actions
         return step._replace(
             action=jnp.minimum(step.action, actions - 1),
             mask=step.mask[:actions],
             previous_mask=step.previous_mask[:actions],
-            info=step.info["of_tasks"][number],
+            info=step.info["of_tasks"][task],
         )
 
-    def _played(self, number: int, games: PlayedGames, chosen: Any) -> PlayedGames:
+    def _games_of_task(self, task: int, games: PlayedGames, chosen: Any) -> PlayedGames:
         """The chosen games as the task's `report` takes them."""
         of_task = jax.tree.map(lambda x: x[chosen], games)
-        info = dict(of_task.info["of_tasks"][number])
+        info = dict(of_task.info["of_tasks"][task])
         return of_task._replace(
-            actions=of_task.actions[:, : self.envs[number].num_actions],
+            actions=of_task.actions[:, : self.envs[task].num_actions],
             final_observation=info.pop("final_observation"),
             info=info,
         )

@@ -64,7 +64,7 @@ class Wrapper:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.env!r})"
 
-    def started(self, observation: PyTree, state: PyTree) -> tuple[PyTree, PyTree]:
+    def wrap_reset(self, observation: PyTree, state: PyTree) -> tuple[PyTree, PyTree]:
         """Converts the results of the wrapped `reset` to those of this one."""
         return observation, state
 
@@ -79,13 +79,13 @@ class Wrapper:
 
     def reset(self, key: Array) -> tuple[PyTree, PyTree]:
         """Starts a game; returns observation and state."""
-        return self.started(*self.env.reset(key))
+        return self.wrap_reset(*self.env.reset(key))
 
     @property
     def reset_game(self) -> Callable[[Array, Array], tuple[PyTree, PyTree]]:
         """`reset_game(stream, episode)`, if the wrapped environment has it."""
         reset_game = self.__getattr__("reset_game")
-        return lambda stream, episode: self.started(*reset_game(stream, episode))
+        return lambda stream, episode: self.wrap_reset(*reset_game(stream, episode))
 
     def step(self, key: Array, state: PyTree, action: Array) -> Step:
         """Takes an action; see `Environment`."""
@@ -112,7 +112,7 @@ class FloatObservations(Wrapper):
         """Unbounded float32[feature_size]."""
         return Box(-np.inf, np.inf, (self.feature_size,))
 
-    def started(self, observation: PyTree, state: PyTree) -> tuple[Array, PyTree]:
+    def wrap_reset(self, observation: PyTree, state: PyTree) -> tuple[Array, PyTree]:
         """The features of the first observation, and the state."""
         return self.env.features(observation), state
 
@@ -148,7 +148,7 @@ class LogEpisodes(Wrapper):
     adds_truncation = False
     hides = _OF_STATES
 
-    def started(self, observation: PyTree, state: PyTree) -> tuple[PyTree, LogState]:
+    def wrap_reset(self, observation: PyTree, state: PyTree) -> tuple[PyTree, LogState]:
         """The observation, and a state with an empty log."""
         real, number = jnp.float32(0), jnp.int32(0)
         return observation, LogState(state, real, number, real, number)
@@ -198,7 +198,7 @@ class NoAutoReset(Wrapper):
 
     hides = _OF_STATES
 
-    def started(self, observation: PyTree, state: PyTree) -> tuple[PyTree, OneEpisode]:
+    def wrap_reset(self, observation: PyTree, state: PyTree) -> tuple[PyTree, OneEpisode]:
         """The observation, and the state of a running game."""
         info = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), trace_spec(self.env).info)
         return observation, OneEpisode(state, observation, jnp.bool_(False), jnp.bool_(False), info)

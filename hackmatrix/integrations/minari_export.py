@@ -147,7 +147,7 @@ def _episode(
     shard: Shard, batch: ReplayBatch, column: int, arrange: Arrange, stream: int
 ) -> EpisodeBuffer:
     length = int(batch.lengths[column])
-    seen, masks = jax.tree.map(lambda x: x[:length, column], batch.seen)
+    seen, masks = jax.tree.map(lambda x: x[:length, column], batch.observed)
     observations = jax.tree.map(
         lambda before, last: np.concatenate([before, last[column][None]]),
         seen,

@@ -79,7 +79,7 @@ class RunFolder:
                     f"{path / name} is a link: a run writes to its own files alone; remove the link"
                 )
         self.path = path
-        self._made = False
+        self._created = False
         self._is_ours = False  # whether the folder was still this run's when it was unlocked
         self._lock = FileLock(path / _LOCK, blocking=False)
         try:
@@ -146,7 +146,7 @@ class RunFolder:
         except OSError as error:
             raise _creation_error(error, f"--output-dir {path}") from error
         run = cls._take(path, _refusal_of_output(path))
-        run._made = is_new
+        run._created = is_new
         return run
 
     @classmethod
@@ -155,7 +155,7 @@ class RunFolder:
         if not _is_unused(path):
             raise UserError(refusal)
         run = cls(path)
-        run._made = True
+        run._created = True
         if not _is_unused(path):  # another process was faster
             run.close()
             raise UserError(refusal)
@@ -178,7 +178,7 @@ class RunFolder:
         if self._is_ours and not (self.path / CONFIG).exists():
             (self.path / _LOCK).unlink(missing_ok=True)
             remove_partial(self.path)
-            if self._made:
+            if self._created:
                 with contextlib.suppress(OSError):  # something else was put there
                     self.path.rmdir()
 

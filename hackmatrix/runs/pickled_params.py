@@ -144,16 +144,16 @@ class _Arrays:
         arguments = value.arguments if isinstance(value.arguments, list) else []
         match value.by.name, arguments, value.state:
             case "_reconstruct", _, [_, shape, dtype, is_fortran, data]:
-                return self._made(data, dtype, shape, is_fortran=bool(is_fortran))
+                return self._to_array(data, dtype, shape, is_fortran=bool(is_fortran))
             case "_frombuffer", [data, dtype, shape, order], _:
-                return self._made(data, dtype, shape, is_fortran=order == "F")
+                return self._to_array(data, dtype, shape, is_fortran=order == "F")
             case "scalar", [dtype, data], _:
-                return self._made(data, dtype, [], is_fortran=False)
+                return self._to_array(data, dtype, [], is_fortran=False)
             case "_reconstruct_array", [_, _, [_, shape, dtype, is_fortran, data], *_], _:  # JAX
-                return self._made(data, dtype, shape, is_fortran=bool(is_fortran))
+                return self._to_array(data, dtype, shape, is_fortran=bool(is_fortran))
         return None
 
-    def _made(self, data: Any, dtype: Any, shape: Any, *, is_fortran: bool) -> np.ndarray:
+    def _to_array(self, data: Any, dtype: Any, shape: Any, *, is_fortran: bool) -> np.ndarray:
         """An array from its bytes; floats become float32."""
         element_type, content = _dtype(dtype), _bytes(data)
         lengths = shape if isinstance(shape, list) else [shape]
@@ -175,16 +175,16 @@ class _Arrays:
             )
 
 
-def _dtype(made: Any) -> "np.dtype[Any]":
+def _dtype(call: Any) -> "np.dtype[Any]":
     name = (
-        made.arguments[0]
-        if isinstance(made, RefusedCall) and made.by == ("numpy", "dtype")
+        call.arguments[0]
+        if isinstance(call, RefusedCall) and call.by == ("numpy", "dtype")
         else None
     )
     if not isinstance(name, str) or not _DTYPE.fullmatch(name):
         said = ascii(name[:40]) if isinstance(name, str) else "odd values"
         raise UnreadableError(f"holds an array of {said}, which are no numbers")
-    order = made.state[1] if isinstance(made.state, list) and len(made.state) > 1 else "="
+    order = call.state[1] if isinstance(call.state, list) and len(call.state) > 1 else "="
     return np.dtype((order if order in ("<", ">") else "=") + name[-2:])
 
 

@@ -92,20 +92,20 @@ class Saver:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        exc_type: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
         """Waits until all snapshots are written; tries once more what failed."""
         try:
             self.wait()
-            if self.failed and kind is None:
+            if self.has_failed and exc_type is None:
                 self._save()
         finally:
             self._thread.shutdown()
 
     @property
-    def failed(self) -> bool:
+    def has_failed(self) -> bool:
         """Whether something that was to be written or removed is not; valid after `wait`."""
         return bool(self._failures)
 

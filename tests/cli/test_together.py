@@ -132,14 +132,14 @@ def test_settings_that_do_not_go_together_end_one_alone(argv: Argv, process: Pro
 def test_a_call_that_fails_ends_one_alone(
     argv: Argv, process: Process, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = Call.made
+    made = Call.run
 
     def failing(call: Call) -> Any:
         if float(call.trainer.hyper.lr) == pytest.approx(0.5):
             raise RuntimeError("RESOURCE_EXHAUSTED")
         return made(call)
 
-    monkeypatch.setattr(Call, "made", failing)
+    monkeypatch.setattr(Call, "run", failing)
     process.begin(1, argv("large", lr=0.5))
     process.begin(2, argv("right"))
     assert process.run() == {1: 1, 2: 0}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hackmatrix.game.engine.state import Ending
 from hackmatrix.game.rules.board import CELLS, LIMIT, MAX_POINTS, MAX_RESOURCE, MAX_SPAWN, SIZE
 from hackmatrix.game.rules.enemies import MAX_DISABLED, MAX_ENEMIES, MAX_HP, EnemyType
-from hackmatrix.game.rules.programs import MAX_ATK_USES, MAX_SAVED_STATES, NUMBER
+from hackmatrix.game.rules.programs import MAX_ATK_USES, MAX_SAVED_STATES, PROGRAM_INDEX
 from hackmatrix.game.rules.stages import LAST_STAGE
 from hackmatrix.game.rules.stages import MAX_HP as PLAYER_HP
 
@@ -64,7 +64,7 @@ def _position(draw: st.DrawFn, rng: random.Random, exit: int, *, dead: bool) -> 
         "calm": draw(st.booleans()),
         "atk_uses": draw(st.integers(0, MAX_ATK_USES)),
         "player": _player(rng, 0 if dead else draw(st.integers(1, PLAYER_HP))),
-        "owned": rng.sample(list(NUMBER), draw(st.integers(0, len(NUMBER)))),
+        "owned": rng.sample(list(PROGRAM_INDEX), draw(st.integers(0, len(PROGRAM_INDEX)))),
         "cells": cells,
         "enemies": [
             _enemy(rng, rng.choice(places)) for _ in range(draw(st.integers(0, MAX_ENEMIES)))
@@ -93,7 +93,7 @@ def _cell(rng: random.Random, *, block: bool) -> Data:
     if content == "data" or holds_data:
         facts |= {"points": rng.randint(0, MAX_POINTS), "holds_data": holds_data}
         return _kept(facts)
-    return {**_kept(facts), "program": rng.choice(list(NUMBER))}
+    return {**_kept(facts), "program": rng.choice(list(PROGRAM_INDEX))}
 
 
 def _marks(rng: random.Random) -> Data:

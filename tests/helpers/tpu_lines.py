@@ -42,7 +42,7 @@ def every_line(tpu: Description) -> Iterator[Argv]:
         yield commands.upload_code(tpu, Path("0123.tar.gz"))
         yield commands.list_run(tpu)
         yield commands.list_wheels(tpu)
-        if tpu.slice.kind.groups:
+        if tpu.slice.hardware.groups:
             recipe = export("mig", tpu)
             yield from (
                 shlex.split(line) for line in recipe.splitlines() if "gcloud comp" in line[:13]

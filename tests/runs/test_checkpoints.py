@@ -245,11 +245,11 @@ def test_a_save_that_fails_is_told_and_the_next_one_tries_again(
             full_disk(full)
             saving.save(snapshot(2))
             saving.wait()
-            assert saving.failed
+            assert saving.has_failed
         saving.save(snapshot(3))
     refused = "the checkpoint of update 2 can't be written"
     assert told == [(1, "1"), (refused, "No space left on device"), (3, "3")]
-    assert not saving.failed
+    assert not saving.has_failed
     assert updates_of(tmp_path) == [1, 3]
 
 

@@ -93,7 +93,7 @@ def check_operations(tmp_path: Path, chosen: slice) -> None:
                 failing.arm(number)
 
         saver, told = saved(run, arm)
-        assert not saver.failed, (number, told)
+        assert not saver.has_failed, (number, told)
         assert saver.is_best_kept, (number, told)
         assert_kept(run)
 
@@ -120,7 +120,7 @@ def test_while_the_best_cant_be_written_no_later_checkpoint_overtakes_it(tmp_pat
             assert [checkpoint.update for checkpoint in checkpoints_of(run)] == [1]
 
     saver, told = saved(run, broken_from_the_second_on)
-    assert saver.failed
+    assert saver.has_failed
     assert not saver.is_best_kept
     assert [line for line in told if line.startswith("the checkpoint")] == [
         f"the checkpoint of update {update} can't be written: Input/output error"
@@ -150,5 +150,5 @@ def test_a_better_one_takes_the_place_of_one_that_waits(tmp_path: Path) -> None:
 
     saver, told = saved(run, broken_for_the_first)
     assert len(told) >= 1
-    assert not saver.failed
+    assert not saver.has_failed
     assert_kept(run)

@@ -130,8 +130,8 @@ class NetworkConfig:
         values = {name: settings[name] for name in options_of(cls) if name in settings}
         for spec in options_of(cls).values():
             value = values.get(spec.name, spec.default)
-            if type(value) is not spec.kind:
-                wanted = spec.kind.__name__
+            if type(value) is not spec.value_type:
+                wanted = spec.value_type.__name__
                 raise UserError(f"{path}: {spec.name} must be {wanted}, got {value!r:.60}")
             if spec.name == "architecture" and value not in _Names():
                 raise UserError(

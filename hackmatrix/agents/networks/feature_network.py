@@ -62,7 +62,7 @@ class FeatureNetwork:
         if self.symmetry is None:
             return self.module.init(key, features)
         params = self.module.init(key, self.symmetry.features(features))
-        return self.symmetry.sharing.shared(params)
+        return self.symmetry.sharing.share(params)
 
     def initial_carry(self, num_games: int) -> PyTree:
         """The empty tree: this network has no carry."""
@@ -91,7 +91,7 @@ def _platform() -> str:
 def _symmetric_features(env: Environment, symmetry: Symmetry) -> Callable[[PyTree], Sums]:
     """A function from B encoded observations to what a symmetric network reads."""
     if (integers := optional_members(env).feature_integers) is not None:
-        return lambda parts: symmetry.encoded_features(parts, integers.scales)
+        return lambda parts: symmetry.encoded_sums(parts, integers.scales)
     return lambda observations: symmetry.features(jax.vmap(env.features)(observations))
 
 

@@ -96,7 +96,7 @@ def trunk(
     for number in range(num_layers):
         of_layer = () if number else blocks
         if symmetry is not None and number:
-            hidden = symmetry.hidden(hidden)
+            hidden = symmetry.hidden_sums(hidden)
         hidden = Dense(hidden_dim, math.sqrt(2), dtype, of_layer)(hidden)
         hidden = act(nn.LayerNorm()(hidden) if layer_norm else hidden)
     return hidden

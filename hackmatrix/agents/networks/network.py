@@ -26,7 +26,7 @@ class Sharing(NamedTuple):
     whole: Callable[[PyTree], PyTree]  # from the independent ones
     copies: Callable[[PyTree], PyTree]  # of each number of an independent array: ints
 
-    def shared(self, params: PyTree) -> PyTree:
+    def share(self, params: PyTree) -> PyTree:
         """All params with the independent ones of `params`."""
         return self.whole(self.independent(params))
 

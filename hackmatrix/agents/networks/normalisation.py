@@ -40,7 +40,7 @@ class FeatureScale(struct.PyTreeNode):
             owners=None if owners is None else jnp.asarray(owners),
         )
 
-    def counted(self, of_tasks: Any) -> Any:
+    def feature_counts(self, of_tasks: Any) -> Any:
         """The count of each feature, [..., F], given that of each task, [..., K].
 
         Without tasks all count the same: as much as is given, or 1.
@@ -49,7 +49,7 @@ class FeatureScale(struct.PyTreeNode):
             return 1 if of_tasks is None else of_tasks
         return jnp.sum(of_tasks[..., None] * self.owners, axis=-2)
 
-    def updated(self, sums: Array, squares: Array, count: int | Array) -> "FeatureScale":
+    def update(self, sums: Array, squares: Array, count: int | Array) -> "FeatureScale":
         """The scale after `count` more observations.
 
         Args:
@@ -72,7 +72,7 @@ class FeatureScale(struct.PyTreeNode):
             owners=self.owners,
         )
 
-    def folded(self, params: PyTree) -> PyTree:
+    def fold(self, params: PyTree) -> PyTree:
         """Params that give, on raw features, the outputs that `params` give on normalised ones."""
         scale = jnp.where(self.count > 0, jax.lax.rsqrt(self.variance + EPSILON), 1.0)
         layers = params["params"]

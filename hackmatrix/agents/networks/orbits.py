@@ -58,7 +58,7 @@ class Orbits:
         self.sizes = np.concatenate(sizes)
         self._is_ordered = np.array_equal(self.order, np.arange(len(self.order)))
 
-    def ordered(self, array: Array, axis: int = -1) -> Array:
+    def reorder(self, array: Array, axis: int = -1) -> Array:
         """The places along an axis in the order of `order`."""
         return array if self._is_ordered else _permute(array, self.order, axis)
 
@@ -76,12 +76,12 @@ class Orbits:
         nothing = jax.lax.slice_in_dim(array, 0, 0, axis=axis)
 
         def sums(character: int) -> Array:
-            found = (
+            terms = (
                 signed_sum(arrays, slices.elements, character)
                 for slices, arrays in parts
                 if character in slices.characters
             )
-            return jnp.concatenate([*found] or [nothing], axis=axis)
+            return jnp.concatenate([*terms] or [nothing], axis=axis)
 
         return tuple(sums(character) for character in range(self._group))
 

@@ -33,12 +33,12 @@ def _orthonormal(matrix: Array) -> Array:
     (Giraud et al. 2005, https://doi.org/10.1016/j.camwa.2005.08.009).
     """
 
-    def add_column(number: Array, made: Array) -> Array:
-        column = jax.lax.dynamic_slice_in_dim(matrix, number, 1, axis=1)
+    def add_column(index: Array, basis: Array) -> Array:
+        column = jax.lax.dynamic_slice_in_dim(matrix, index, 1, axis=1)
         for _ in range(2):
-            along = (made * column).sum(0)
-            column -= (made * along).sum(1, keepdims=True)
+            along = (basis * column).sum(0)
+            column -= (basis * along).sum(1, keepdims=True)
         column /= jnp.sqrt((column**2).sum())
-        return jax.lax.dynamic_update_slice_in_dim(made, column, number, axis=1)
+        return jax.lax.dynamic_update_slice_in_dim(basis, column, index, axis=1)
 
     return jax.lax.fori_loop(0, matrix.shape[1], add_column, jnp.zeros_like(matrix))

@@ -52,11 +52,11 @@ class Policy:
         return plays_greedily(self.about.get("config"))
 
     @with_jax_defaults
-    def make(self, given: str | None = None) -> "tuple[Environment, Network]":
+    def make(self, named_by_user: str | None = None) -> "tuple[Environment, Network]":
         """Makes the environment it was trained on, with its default time limit, and the network.
 
         Args:
-            given: the environment that the user names; see `check_code`.
+            named_by_user: the environment that the user names; see `check_code`.
 
         Raises:
             UserError: there is no such environment, it is code that the user does not name, its
@@ -66,7 +66,7 @@ class Policy:
 
         from hackmatrix.agents.networks.network import make_network
 
-        check_code(self.environment, given, f"{self.path}: plays")
+        check_code(self.environment, named_by_user, f"{self.path}: plays")
         env = make_environment(self.environment, self.observation)
         network = make_network(env, self.config)
         self.check_shapes(shapes_by_name(jax.eval_shape(network.init, jax.random.key(0))))

@@ -34,7 +34,7 @@ class SparseFeatures(struct.PyTreeNode):
     @classmethod
     def create(cls, dense: Array, rows: Array, table: FeatureRows) -> "SparseFeatures":
         """Makes a batch from dense parts float32[B, D] and rows int32[B, P], zeros anywhere."""
-        compacted, count = _compacted(rows)
+        compacted, count = _compact(rows)
         return cls(dense=dense, rows=compacted, count=count, table=table)
 
     @property
@@ -56,7 +56,7 @@ class SparseFeatures(struct.PyTreeNode):
         return _with_rows(dense, rows, self.rows, self.count)
 
 
-def _compacted(rows: Array) -> tuple[Array, Array]:
+def _compact(rows: Array) -> tuple[Array, Array]:
     """int32[B, P] -> int32[P', B] with zeros last, and the largest count of nonzeros in a vector.
 
     P' is P rounded up to a multiple of the rows that `_with_rows` adds at once. Each pass of the
@@ -66,27 +66,27 @@ def _compacted(rows: Array) -> tuple[Array, Array]:
     num_words = -(-P // _WORD_BITS)
     occupied = jnp.pad(rows > 0, ((0, 0), (0, num_words * _WORD_BITS - P)))
     bits = occupied.reshape(B, num_words, _WORD_BITS).astype(jnp.uint32)
-    words = jnp.sum(bits << np.arange(_WORD_BITS, dtype=np.uint32), axis=2, dtype=jnp.uint32).T
-    per_vector = jnp.sum(lax.population_count(words), axis=0)
+    bitmap = jnp.sum(bits << np.arange(_WORD_BITS, dtype=np.uint32), axis=2, dtype=jnp.uint32).T
+    per_vector = jnp.sum(lax.population_count(bitmap), axis=0)
     count = jnp.max(per_vector).astype(jnp.int32)
 
     def take(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
-        words, result = carry
-        place = jnp.zeros(B, jnp.int32)
+        bitmap, result = carry
+        lowest = jnp.zeros(B, jnp.int32)
         empty = jnp.ones(B, bool)  # the words so far
         left = []
-        for number, word in enumerate(words):
+        for number, word in enumerate(bitmap):
             here = empty & (word != 0)
             below = lax.population_count((word & -word) - 1).astype(jnp.int32)
-            place = jnp.where(here, number * _WORD_BITS + below, place)
+            lowest = jnp.where(here, number * _WORD_BITS + below, lowest)
             left.append(jnp.where(here, word & (word - 1), word))
             empty &= word == 0
-        row = jnp.take_along_axis(rows, place[:, None], axis=1, mode="clip")[:, 0]
+        row = jnp.take_along_axis(rows, lowest[:, None], axis=1, mode="clip")[:, 0]
         row = jnp.where(empty, 0, row)
         return jnp.stack(left), lax.dynamic_update_index_in_dim(result, row, i, axis=0)
 
     result = jnp.zeros((-(-P // _AT_ONCE) * _AT_ONCE, B), jnp.int32)
-    _, compacted = lax.fori_loop(0, count, take, (words, result))
+    _, compacted = lax.fori_loop(0, count, take, (bitmap, result))
     return compacted, count
 
 

@@ -90,19 +90,19 @@ class Symmetry:
         fits = np.max(largest * orbits.sizes) <= np.iinfo(np.int8).max
         dtype = jnp.int8 if fits else jnp.int16
         return lambda observation: orbits.components(
-            orbits.ordered(integers(observation)).astype(dtype)
+            orbits.reorder(integers(observation)).astype(dtype)
         )
 
     def features(self, features: Array) -> "Sums":
         """The input of the first layer, from float32[..., F]."""
-        return Sums(self._features.components(self._features.ordered(features)), self._first)
+        return Sums(self._features.components(self._features.reorder(features)), self._first)
 
-    def encoded_features(self, parts: tuple[Array, ...], scales: np.ndarray) -> "Sums":
+    def encoded_sums(self, parts: tuple[Array, ...], scales: np.ndarray) -> "Sums":
         """The input of the first layer, from what `encode` returns and the scales float32[F]."""
         scaled = replace(self._first, scales=scales[self._features.order])
         return Sums(parts, scaled)
 
-    def hidden(self, hidden: Array) -> "Sums":
+    def hidden_sums(self, hidden: Array) -> "Sums":
         """The input of a later layer, from the outputs of the one before, float32[..., H]."""
         return Sums(self._units.components(hidden), self._later)
 
@@ -122,7 +122,7 @@ class Symmetry:
     def _whole(self, weights: PyTree) -> PyTree:
         for layers in self._layers:
 
-            def doubled(path: Any, array: Array, layers: dict[str, _Axes] = layers) -> Array:
+            def double(path: Any, array: Array, layers: dict[str, _Axes] = layers) -> Array:
                 axis = self._axis_of_units(path)
                 axes = list(layers[path[-2].key][-array.ndim :])
                 if axis is None:
@@ -130,15 +130,15 @@ class Symmetry:
                 axes[axis] = None  # the twins follow
                 return jnp.concatenate([array, _mirror(array, axes)], axis=axis)
 
-            weights = jax.tree_util.tree_map_with_path(doubled, weights)
+            weights = jax.tree_util.tree_map_with_path(double, weights)
         return weights
 
     def _copies(self, weights: PyTree) -> PyTree:
-        def number(path: Any, array: Array) -> int:
+        def copies_of(path: Any, array: Array) -> int:
             del array
             return 1 if self._axis_of_units(path) is None else self._groups
 
-        return jax.tree_util.tree_map_with_path(number, weights)
+        return jax.tree_util.tree_map_with_path(copies_of, weights)
 
     def _axis_of_units(self, path: Any) -> int | None:
         """The axis of an array of params that runs over units, each group of them the same."""
@@ -164,7 +164,7 @@ class _Weights:
         scales = 1 / self.inputs.sizes
         if self.scales is not None:
             scales = scales * self.scales
-        weights = self.inputs.ordered(kernel[:, : kernel.shape[1] // self.groups], axis=0)
+        weights = self.inputs.reorder(kernel[:, : kernel.shape[1] // self.groups], axis=0)
         return self.inputs.components(weights * scales[:, None], axis=0)
 
 

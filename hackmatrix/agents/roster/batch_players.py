@@ -34,7 +34,7 @@ class BatchPlayer(NamedTuple):
     params: PyTree
     choose: Callable[[PyTree, PyTree, PyTree, Array, Array], tuple[Array, PyTree]]
     initial_carry: Callable[[int], PyTree] = lambda _: ()
-    places: int = 1024  # games at once
+    games_at_once: int = 1024  # games at once
     threads: int = 1  # that share the games, where its programs occupy one core each
 
 

@@ -102,7 +102,7 @@ def shares(
     analyst: "Analyst", record: bytes, mask: Sequence[bool], saved: Sequence[bytes]
 ) -> Shares:
     """What `ask` answers, of a position that is analysed here."""
-    analysis = analyst.analyse_seen(record, saved, mask, zlib.crc32(record))
+    analysis = analyst.analyse_record(record, saved, mask, zlib.crc32(record))
     logits, value, branches = [_UNTRIED] * len(mask), analysis.value, list[Branch]()
     for choice in analysis.choices:
         is_chosen = choice.action == analysis.search

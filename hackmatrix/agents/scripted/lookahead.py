@@ -32,27 +32,27 @@ _INVESTMENTS = (
 Played = list[tuple[int, Seen]]
 
 
-def moves(seen: Seen) -> Played:
+def moves(visible: Seen) -> Played:
     """The actions that end the turn."""
-    played = [(d, go(seen, d)) for d in range(NUM_DIRECTIONS) if can_go(seen, d)]
-    if seen.siphons > 0:
-        played.append((SIPHON, siphon(seen)))
-    if (waited := run(seen, ProgramId.WAIT)) is not None:
+    played = [(d, go(visible, d)) for d in range(NUM_DIRECTIONS) if can_go(visible, d)]
+    if visible.siphons > 0:
+        played.append((SIPHON, siphon(visible)))
+    if (waited := run(visible, ProgramId.WAIT)) is not None:
         played.append((FIRST_PROGRAM + ProgramId.WAIT, waited))
     return played
 
 
-def fights(seen: Seen) -> Played:
+def fights(visible: Seen) -> Played:
     """The programs that act on the board and can run now."""
-    return _run(seen, _FIGHTS)
+    return _run(visible, _FIGHTS)
 
 
-def investments(seen: Seen) -> Played:
+def investments(visible: Seen) -> Played:
     """Likewise the programs that change numbers alone."""
-    return _run(seen, _INVESTMENTS)
+    return _run(visible, _INVESTMENTS)
 
 
-def _run(seen: Seen, programs: tuple[ProgramId, ...]) -> Played:
-    owned = [program for program in programs if seen.owned >> program & 1]
-    played = [(FIRST_PROGRAM + program, run(seen, program)) for program in owned]
+def _run(visible: Seen, programs: tuple[ProgramId, ...]) -> Played:
+    owned = [program for program in programs if visible.owned >> program & 1]
+    played = [(FIRST_PROGRAM + program, run(visible, program)) for program in owned]
     return [(action, after) for action, after in played if after is not None]

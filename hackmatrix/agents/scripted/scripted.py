@@ -39,24 +39,24 @@ def choose(record: bytes, forbidden: Collection[int] = ()) -> int:
     return best_action(Seen.of_record(record), TUNED, forbidden)
 
 
-def best_action(seen: Seen, w: ScriptedWeights = TUNED, forbidden: Collection[int] = ()) -> int:
+def best_action(visible: Seen, w: ScriptedWeights = TUNED, forbidden: Collection[int] = ()) -> int:
     """The best action by these weights.
 
     Args:
-        seen: what the player sees.
+        visible: what the player sees.
         w: the weights.
         forbidden: actions that it takes only if it knows no other.
     """
-    if not moves(seen):  # walled in: any program that may help
-        return next((program for program, _ in [*fights(seen), *investments(seen)]), 0)
-    goal = best_goal(seen, w)
-    without, action = best_move(seen, goal, w, forbidden)
-    best, now = without, holdings(seen, w)
-    for program, after in investments(seen):
+    if not moves(visible):  # walled in: any program that may help
+        return next((program for program, _ in [*fights(visible), *investments(visible)]), 0)
+    goal = best_goal(visible, w)
+    without, action = best_move(visible, goal, w, forbidden)
+    best, now = without, holdings(visible, w)
+    for program, after in investments(visible):
         worth = without + holdings(after, w) - now - w.program
         if worth > best and program not in forbidden:
             best, action = worth, program
-    for program, after in fights(seen) if seen.enemies else ():
+    for program, after in fights(visible) if visible.enemies else ():
         worth = best_move(after, goal, w, forbidden)[0] - w.program
         if worth > best and program not in forbidden:
             best, action = worth, program
@@ -64,13 +64,13 @@ def best_action(seen: Seen, w: ScriptedWeights = TUNED, forbidden: Collection[in
 
 
 def best_move(
-    seen: Seen, goal: Goal, w: ScriptedWeights, forbidden: Collection[int] = ()
+    visible: Seen, goal: Goal, w: ScriptedWeights, forbidden: Collection[int] = ()
 ) -> tuple[float, int]:
     """The worth of the best action that ends the turn, and the action."""
-    candidates = moves(seen)
+    candidates = moves(visible)
     allowed = [move for move in candidates if move[0] not in forbidden] or candidates
     return max(
-        ((prospect(seen, after, goal, w, turns=_TURNS), action) for action, after in allowed),
+        ((prospect(visible, after, goal, w, turns=_TURNS), action) for action, after in allowed),
         default=(_NO_MOVE, 0),
     )
 
@@ -97,8 +97,8 @@ def prospect(before: Seen, after: Seen, goal: Goal, w: ScriptedWeights, turns: i
     return worth + w.deep * (max(nexts, default=_NO_MOVE) - worth)
 
 
-def _leaving(seen: Seen, goal: Goal, w: ScriptedWeights) -> float:
+def _leaving(visible: Seen, goal: Goal, w: ScriptedWeights) -> float:
     """The worth of completing the stage, which heals and gives up the goal."""
-    healed = seen._replace(hp=min(seen.hp + 1, MAX_HP))
-    left = len(seen.enemies) + seen.transmissions.bit_count()
+    healed = visible._replace(hp=min(visible.hp + 1, MAX_HP))
+    left = len(visible.enemies) + visible.transmissions.bit_count()
     return holdings(healed, w) + w.leave - w.left * left - goal.worth

@@ -11,27 +11,27 @@ from hackmatrix.game.rules.stages import LAST_STAGE
 _LESS_EACH = 0.4  # each further point of attack is worth this part of the one before
 
 
-def holdings(seen: Seen, w: ScriptedWeights) -> float:
+def holdings(visible: Seen, w: ScriptedWeights) -> float:
     """The worth of all that lasts: hp, resources, programs, less what the pieces will cost."""
-    transmissions = seen.transmissions.bit_count()
-    crowd = len(seen.enemies) + transmissions + seen.pending
+    transmissions = visible.transmissions.bit_count()
+    crowd = len(visible.enemies) + transmissions + visible.pending
     # Added one by one, as `sum` rounds differently in newer Pythons and `native/scripted.hpp`.
     enemies = 0.0
-    for enemy in seen.enemies:
+    for enemy in visible.enemies:
         enemies += w.enemy + w.enemy_hp * enemy.hp
     return (
-        hp_worth(seen.hp, w)
-        + w.credit * _hoard(seen.credits, w.enough)
-        + w.energy * _hoard(seen.energy, w.enough)
-        + w.siphon * seen.siphons
-        + w.attack * (1 - _LESS_EACH ** (seen.attack - 1))
-        + w.calm * seen.calm
-        + w.show * seen.show
-        + _programs_worth(seen.owned, w) * future(seen.stage, w)
+        hp_worth(visible.hp, w)
+        + w.credit * _hoard(visible.credits, w.enough)
+        + w.energy * _hoard(visible.energy, w.enough)
+        + w.siphon * visible.siphons
+        + w.attack * (1 - _LESS_EACH ** (visible.attack - 1))
+        + w.calm * visible.calm
+        + w.show * visible.show
+        + _programs_worth(visible.owned, w) * future(visible.stage, w)
         - enemies
         - w.transmission * transmissions
-        - w.landing * seen.landing.bit_count()
-        - w.spawn * seen.pending
+        - w.landing * visible.landing.bit_count()
+        - w.spawn * visible.pending
         - w.crowd * crowd * crowd
     )
 
@@ -65,27 +65,27 @@ def _programs_worth(owned: int, w: ScriptedWeights) -> float:
     return worth
 
 
-def standing(seen: Seen, w: ScriptedWeights) -> float:
+def standing(visible: Seen, w: ScriptedWeights) -> float:
     """The worth of the cell that the player stands on, with the pieces where they are."""
-    beside = NEXT_TO[seen.cell]
+    beside = NEXT_TO[visible.cell]
     two_away = neighbours(beside) & ~beside
     worth = 0.0
-    if pieces := seen.pieces:
-        worth += w.fire * lines_of_fire(seen, pieces)
+    if pieces := visible.pieces:
+        worth += w.fire * lines_of_fire(visible, pieces)
         worth -= w.close * (beside & pieces).bit_count()
         worth -= w.near * (two_away & pieces).bit_count()
-        worth -= w.open * (beside & ~seen.board.blocks).bit_count()
-    if seen.last_seen & beside:
+        worth -= w.open * (beside & ~visible.board.blocks).bit_count()
+    if visible.last_seen & beside:
         worth -= w.ghost
-    if seen.last_seen & two_away:
+    if visible.last_seen & two_away:
         worth -= w.ghost2
     return worth
 
 
-def lines_of_fire(seen: Seen, pieces: int) -> int:
+def lines_of_fire(visible: Seen, pieces: int) -> int:
     """The number of directions in which an attack would hit a piece."""
-    lines, stops = 0, pieces | seen.board.blocks
-    for ray in RAY[seen.cell]:
+    lines, stops = 0, pieces | visible.board.blocks
+    for ray in RAY[visible.cell]:
         for cell in ray:
             if stops >> cell & 1:
                 lines += pieces >> cell & 1

@@ -58,9 +58,9 @@ class Analyst:
         """Searches a running game; what is made up of it depends on the seed."""
         valid = game.valid_actions()
         mask = [action in valid for action in range(self._searcher.network.num_actions)]
-        return self.analyse_seen(game.observation(), observe_saved(game.state), mask, seed)
+        return self.analyse_record(game.observation(), observe_saved(game.state), mask, seed)
 
-    def analyse_seen(
+    def analyse_record(
         self, record: bytes, saved: Sequence[bytes], valid: Sequence[bool], seed: int = 0
     ) -> Analysis:
         """Searches what a player sees and remembers.
@@ -88,10 +88,10 @@ class Analyst:
         return jax.tree.map(lambda x: x[0], (found, priors, action))
 
 
-def _choice(found: SearchResult, action: int, priors: Any) -> SearchedAction:
-    visits = int(found.visits[action])
-    value = float(found.totals[action]) / visits if visits else None
-    lines = found.lines[found.lines[:, 0] == action]
+def _choice(result: SearchResult, action: int, priors: Any) -> SearchedAction:
+    visits = int(result.visits[action])
+    value = float(result.totals[action]) / visits if visits else None
+    lines = result.lines[result.lines[:, 0] == action]
     return SearchedAction(
         action, float(priors[action]), visits, value, (action, *sequel(lines[:, 1:]))
     )

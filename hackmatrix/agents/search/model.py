@@ -52,7 +52,7 @@ class Searcher(NamedTuple):
         return cls(env.imagination(), network, settings, partial(weight_of_returns, reward))
 
     def search(
-        self, params: PyTree, memory: PyTree, observations: PyTree, masks: Array, words: Array
+        self, params: PyTree, memory: PyTree, observations: PyTree, masks: Array, seeds: Array
     ) -> tuple[SearchResult, Array]:
         """What it finds of N games, and the valid actions int32[N] that it chooses.
 
@@ -63,18 +63,18 @@ class Searcher(NamedTuple):
             memory: what the players remember, these observations included.
             observations: what they see.
             masks: bool[N, A], the valid actions.
-            words: uint32[N], from which hidden facts and dice are drawn.
+            seeds: uint32[N], from which hidden facts and dice are drawn.
         """
-        model = self._model(params, memory, observations, words)
+        model = self._model(params, memory, observations, seeds)
         return search(model, self.settings, observations, masks)
 
-    def _model(self, params: PyTree, memory: PyTree, seen: PyTree, words: Array) -> Model:
+    def _model(self, params: PyTree, memory: PyTree, observations: PyTree, seeds: Array) -> Model:
         def imagine(which: Array, worlds: Array) -> PyTree:
-            return self.imagination.imagine(memory, seen, which, words, worlds)
+            return self.imagination.imagine(memory, observations, which, seeds, worlds)
 
         def uniform(which: Array, worlds: Array, move: Array) -> Array:
             # A hash of all three, at a site that is no draw of the game.
-            drawn = draw(words[which], worlds, move.astype(jnp.uint32), len(Site), 0)
+            drawn = draw(seeds[which], worlds, move.astype(jnp.uint32), len(Site), 0)
             return (drawn >> 9).astype(jnp.float32) / (1 << 23)
 
         def judge(observations: PyTree) -> tuple[Array, Array]:

@@ -117,18 +117,18 @@ def search(
     def play(
         round_: Array, carry: tuple[SearchResult, Array, Array]
     ) -> tuple[SearchResult, Array, Array]:
-        found, done, worlds = carry
+        result, done, worlds = carry
         now, times = left[:, round_], simulations_each[:, round_]
-        trials = _Trials(done, worlds, now, times, _best_actions(found, valid, weight, considered))
-        found = _with_trials(found, trials, model, settings)
-        return found, done + now * times, worlds + times
+        trials = _Trials(done, worlds, now, times, _best_actions(result, valid, weight, considered))
+        result = _with_trials(result, trials, model, settings)
+        return result, done + now * times, worlds + times
 
     none = jnp.zeros(games, jnp.int32)
     result, *_ = jax.lax.fori_loop(0, left.shape[1], play, (result, none, none))
     return result, _best_actions(result, valid, weight, 1)[:, 0]
 
 
-def improve(found: SearchResult, valid: Array, weight: float) -> tuple[Array, Array]:
+def improve(result: SearchResult, valid: Array, weight: float) -> tuple[Array, Array]:
     """The network's policy and value, improved by what the simulations brought.
 
     Actions gain by what they brought beyond the mean over the network's policy, of those that were
@@ -136,21 +136,21 @@ def improve(found: SearchResult, valid: Array, weight: float) -> tuple[Array, Ar
     so each is taken with that mean, counted `_DOUBT` times.
 
     Args:
-        found: of N games.
+        result: of N games.
         valid: bool[N, A], the actions to choose from.
         weight: logits that a reward of 1 is worth.
 
     Returns:
         Probabilities float32[N, A], and the return float32[N] of who acts by them.
     """
-    tried = distribution.log_probabilities(found.logits, valid & (found.visits > 0))
-    total_visits = jnp.sum(found.visits, axis=1)
-    mean = jnp.sum(jnp.exp(tried) * found.q(), axis=1)
-    value = (found.values + jnp.where(total_visits > 0, total_visits * mean, 0)) / (
+    tried = distribution.log_probabilities(result.logits, valid & (result.visits > 0))
+    total_visits = jnp.sum(result.visits, axis=1)
+    mean = jnp.sum(jnp.exp(tried) * result.q(), axis=1)
+    value = (result.values + jnp.where(total_visits > 0, total_visits * mean, 0)) / (
         1 + total_visits
     )
-    gain = (found.totals - found.visits * value[:, None]) / (found.visits + _DOUBT)
-    policy = jnp.exp(distribution.log_probabilities(found.logits + weight * gain, valid))
+    gain = (result.totals - result.visits * value[:, None]) / (result.visits + _DOUBT)
+    policy = jnp.exp(distribution.log_probabilities(result.logits + weight * gain, valid))
     return policy, value + jnp.sum(policy * gain, axis=1)
 
 
@@ -174,12 +174,12 @@ def halving(considered: int, simulations: int) -> tuple[np.ndarray, np.ndarray]:
     return left, per_action
 
 
-def _best_actions(found: SearchResult, valid: Array, weight: Array, number: int) -> Array:
+def _best_actions(result: SearchResult, valid: Array, weight: Array, num_best: int) -> Array:
     """int32[N, number]: the best of the actions that were tried most, the best one first."""
-    visits = jnp.where(valid, found.visits, -1)
+    visits = jnp.where(valid, result.visits, -1)
     left = visits == jnp.max(visits, axis=1, keepdims=True)
-    score = found.logits + weight[:, None] * found.q()
-    best: Array = jax.lax.top_k(jnp.where(left, score, -jnp.inf), number)[1]
+    score = result.logits + weight[:, None] * result.q()
+    best: Array = jax.lax.top_k(jnp.where(left, score, -jnp.inf), num_best)[1]
     return best
 
 
@@ -194,7 +194,7 @@ class _Trials(NamedTuple):
 
 
 def _with_trials(
-    found: SearchResult, trials: _Trials, model: Model, settings: SearchSettings
+    result: SearchResult, trials: _Trials, model: Model, settings: SearchSettings
 ) -> SearchResult:
     """What is found, and what the simulations of a round bring, of all games in one row.
 
@@ -204,7 +204,7 @@ def _with_trials(
     ends = jnp.cumsum(trials.left * trials.times)
     games = ends.size
 
-    def add_some(i: Array, found: SearchResult) -> SearchResult:
+    def add_some(i: Array, result: SearchResult) -> SearchResult:
         number = i * _AT_ONCE + jnp.arange(_AT_ONCE)
         due = jnp.searchsorted(ends, number, side="right")
         game = jnp.minimum(due, games - 1)  # numbers beyond the last one are of no game
@@ -212,14 +212,14 @@ def _with_trials(
         left = jnp.maximum(trials.left[game], 1)
         action = trials.order[game, trial % left]
         world = (trials.worlds[game] + trial // left).astype(jnp.uint32)
-        returns, lines = _rollouts(model, settings, found.values, game, action, world)
-        return found._replace(
-            visits=found.visits.at[due, action].add(1, mode="drop"),
-            totals=found.totals.at[due, action].add(returns, mode="drop"),
-            lines=found.lines.at[due, trials.done[game] + trial].set(lines, mode="drop"),
+        returns, lines = _rollouts(model, settings, result.values, game, action, world)
+        return result._replace(
+            visits=result.visits.at[due, action].add(1, mode="drop"),
+            totals=result.totals.at[due, action].add(returns, mode="drop"),
+            lines=result.lines.at[due, trials.done[game] + trial].set(lines, mode="drop"),
         )
 
-    return jax.lax.fori_loop(0, (ends[-1] + _AT_ONCE - 1) // _AT_ONCE, add_some, found)
+    return jax.lax.fori_loop(0, (ends[-1] + _AT_ONCE - 1) // _AT_ONCE, add_some, result)
 
 
 def _rollouts(

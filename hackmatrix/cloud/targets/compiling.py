@@ -78,7 +78,7 @@ def compiled(
             f"{len(devices)} chips of {target.name} cannot share {config.ppo.num_envs:,} games "
             "evenly: give another --num-envs"
         )
-    env = config.environment.trained(config.environment.make(engine))
+    env = config.environment.for_training(config.environment.make(engine))
     trainer = Trainer(env, config.ppo, config.network, devices)
     traced: dict[str, Callable[[], Traced]] = {
         "environment step": lambda: _step(trainer),

@@ -11,7 +11,7 @@ _SOON = 7  # days before the end date from which it is told
 
 def dollars_per_hour(tpu: Description) -> float:
     """The price of the whole TPU for an hour: the description's, or at most the list price."""
-    price = tpu.slice.kind.price if tpu.price is None else tpu.price
+    price = tpu.slice.hardware.price if tpu.price is None else tpu.price
     return price * tpu.slice.chips
 
 

@@ -28,7 +28,7 @@ RESTARTS = 3  # without a new checkpoint
 _INTERRUPTED = 130
 
 
-def decide(seen: Observed, memory: TpuHistory) -> HistoryStep:
+def decide(observed: Observed, memory: TpuHistory) -> HistoryStep:
     """The next step. The first rule that has one decides."""
     rules: tuple[Callable[[Observed, TpuHistory], HistoryStep | None], ...] = (
         _about_trouble,
@@ -40,7 +40,7 @@ def decide(seen: Observed, memory: TpuHistory) -> HistoryStep:
         _about_node,
         _about_hosts,
     )
-    return next(step for rule in rules if (step := rule(seen, memory)) is not None)
+    return next(step for rule in rules if (step := rule(observed, memory)) is not None)
 
 
 def backoff(attempts: int) -> float:
@@ -48,12 +48,12 @@ def backoff(attempts: int) -> float:
     return min(LONGEST_RETRY, FIRST_RETRY * 2 ** min(attempts, 10))
 
 
-def _about_trouble(seen: Observed, memory: TpuHistory) -> HistoryStep | None:
+def _about_trouble(observed: Observed, memory: TpuHistory) -> HistoryStep | None:
     """Errors of gcloud: what only a person can change stops, anything else is tried again."""
-    trouble = seen.trouble
-    if trouble is None or trouble.kind in (ErrorType.EXISTS, ErrorType.NOT_FOUND):
+    trouble = observed.trouble
+    if trouble is None or trouble.error_type in (ErrorType.EXISTS, ErrorType.NOT_FOUND):
         return None
-    advice = what_to_do(trouble.kind)
+    advice = what_to_do(trouble.error_type)
     reason = f"{trouble}: {advice}" if advice else str(trouble)
     stops = {
         ErrorType.NO_GCLOUD: True,
@@ -66,130 +66,134 @@ def _about_trouble(seen: Observed, memory: TpuHistory) -> HistoryStep | None:
         ErrorType.SETUP: memory.setups + 1 >= SETUPS,
         ErrorType.UNKNOWN: memory.unknown + 1 >= UNKNOWN_ERRORS,
     }
-    if stops.get(trouble.kind, False):
-        failed = trouble.kind is ErrorType.SETUP
+    if stops.get(trouble.error_type, False):
+        failed = trouble.error_type is ErrorType.SETUP
         return (
-            _stop_after_failure(seen, memory, reason)
+            _stop_after_failure(observed, memory, reason)
             if failed
             else HistoryStep(Action.STOP, reason, code=1)
         )
     again = "trying again, for ever"
-    if trouble.kind is ErrorType.AUTH:
+    if trouble.error_type is ErrorType.AUTH:
         again = "training goes on meanwhile; this goes on when you are logged in"
     return HistoryStep(Action.WAIT, f"{reason}; {again}", backoff(memory.attempts))
 
 
-def _about_end_date(seen: Observed, memory: TpuHistory) -> HistoryStep | None:
-    if not seen.overdue:
+def _about_end_date(observed: Observed, memory: TpuHistory) -> HistoryStep | None:
+    if not observed.overdue:
         return None
-    if not _exists(seen):
+    if not _exists(observed):
         return HistoryStep(
             Action.STOP, "the end date has passed, and nothing is left that costs", code=1
         )
-    return _fetch_and_delete(seen, memory, "the end date has passed")
+    return _fetch_and_delete(observed, memory, "the end date has passed")
 
 
-def _about_failed_run(seen: Observed, memory: TpuHistory) -> HistoryStep | None:
+def _about_failed_run(observed: Observed, memory: TpuHistory) -> HistoryStep | None:
     """With `--delete-on-failure`, after training or setting up failed."""
     if memory.failure is None:
         return None
-    if not _exists(seen):
+    if not _exists(observed):
         return memory.failure
-    return _fetch_and_delete(seen, memory, "the run failed")
+    return _fetch_and_delete(observed, memory, "the run failed")
 
 
-def _about_finished_run(seen: Observed, memory: TpuHistory) -> HistoryStep | None:
-    if not (seen.finished or memory.finished):
+def _about_finished_run(observed: Observed, memory: TpuHistory) -> HistoryStep | None:
+    if not (observed.is_finished or memory.finished):
         return None
-    if not (memory.fetched or seen.finished or seen.run.exists):
+    if not (memory.fetched or observed.is_finished or observed.run.exists):
         return None  # it went with its TPU, as there is no bucket
     if not memory.fetched:
         return HistoryStep(Action.FETCH, "training is finished")
-    if memory.keep or not _exists(seen):
-        left = "; the TPU is kept, and costs until it is deleted" if _exists(seen) else ""
+    if memory.keep or not _exists(observed):
+        left = "; the TPU is kept, and costs until it is deleted" if _exists(observed) else ""
         return HistoryStep(Action.DONE, f"the run is here{left}")
-    if _deletes_itself(seen):
-        return _wait_for_deletion(seen, memory)
+    if _deletes_itself(observed):
+        return _wait_for_deletion(observed, memory)
     return HistoryStep(Action.DELETE, "the run is here: deleting the TPU", LOOK_AGAIN)
 
 
-def _about_stuck(seen: Observed, memory: TpuHistory) -> HistoryStep | None:
-    return _wait_for_deletion(seen, memory) if seen.is_going else None
+def _about_stuck(observed: Observed, memory: TpuHistory) -> HistoryStep | None:
+    return _wait_for_deletion(observed, memory) if observed.is_going else None
 
 
-def _about_request(seen: Observed, memory: TpuHistory) -> HistoryStep | None:
+def _about_request(observed: Observed, memory: TpuHistory) -> HistoryStep | None:
     """The states of a request in the queue."""
-    match seen.queue:
-        case Queue.ABSENT if seen.node is TpuNode.ABSENT:
+    match observed.queue:
+        case Queue.ABSENT if observed.node is TpuNode.ABSENT:
             return HistoryStep(
-                Action.CREATE, f"there is no TPU: asking for one{_resumes(seen.run)}"
+                Action.CREATE, f"there is no TPU: asking for one{_resumes(observed.run)}"
             )
         case Queue.ABSENT | Queue.ACTIVE:
             return None
         case Queue.FAILED | Queue.SUSPENDED:
-            why = f": {seen.queue_trouble}" if seen.queue_trouble else ""
-            if seen.queue_trouble and seen.queue_trouble.kind in (
+            why = f": {observed.queue_trouble}" if observed.queue_trouble else ""
+            if observed.queue_trouble and observed.queue_trouble.error_type in (
                 ErrorType.INVALID,
                 ErrorType.PERMISSION,
                 ErrorType.NO_QUOTA,
             ):
-                advice = what_to_do(seen.queue_trouble.kind)
+                advice = what_to_do(observed.queue_trouble.error_type)
                 reason = (
                     f"the request failed{why}: {advice}; `hackmatrix tpu delete FILE` removes it"
                 )
                 return HistoryStep(Action.STOP, reason, code=1)
-            reason = f"the request is {seen.queue}{why}; deleting it, as it holds quota until then"
+            reason = (
+                f"the request is {observed.queue}{why}; deleting it, as it holds quota until then"
+            )
             return HistoryStep(Action.DELETE, reason, backoff(memory.losses))
         case _:
-            return HistoryStep(Action.WAIT, f"the request waits in the queue: {seen.queue}", FOLLOW)
+            return HistoryStep(
+                Action.WAIT, f"the request waits in the queue: {observed.queue}", FOLLOW
+            )
 
 
-def _about_node(seen: Observed, memory: TpuHistory) -> HistoryStep | None:
+def _about_node(observed: Observed, memory: TpuHistory) -> HistoryStep | None:
     """The states of the TPU."""
-    match seen.node:
+    match observed.node:
         case TpuNode.READY:
             return None
         case TpuNode.PREEMPTED | TpuNode.TERMINATED | TpuNode.UNKNOWN:
-            reason = f"the TPU is {seen.node}; deleting it, as it holds quota until then"
+            reason = f"the TPU is {observed.node}; deleting it, as it holds quota until then"
             return HistoryStep(
                 Action.DELETE, reason, backoff(memory.losses) if memory.losses else 0
             )
         case TpuNode.STOPPED:
             return HistoryStep(Action.START, "the TPU is stopped", LOOK_AGAIN)
-    limit = NOT_LISTED if seen.node is TpuNode.ABSENT else NOT_READY
-    state = "gone" if seen.node is TpuNode.ABSENT else str(seen.node)
+    limit = NOT_LISTED if observed.node is TpuNode.ABSENT else NOT_READY
+    state = "gone" if observed.node is TpuNode.ABSENT else str(observed.node)
     if memory.not_ready + 1 < limit:
         return HistoryStep(Action.WAIT, f"the TPU is {state}", LOOK_AGAIN)
     reason = f"the TPU is {state} and did not get ready in {limit} looks: it is lost; deleting it"
     return HistoryStep(Action.DELETE, reason, backoff(memory.losses))
 
 
-def _about_hosts(seen: Observed, memory: TpuHistory) -> HistoryStep:
+def _about_hosts(observed: Observed, memory: TpuHistory) -> HistoryStep:
     """The states of the hosts of a TPU that is ready."""
-    match seen.hosts:
+    match observed.hosts:
         case Hosts.UNREACHABLE | Hosts.UNSEEN:
-            return _about_silence(seen, memory)
+            return _about_silence(observed, memory)
         case Hosts.BARE:
             return HistoryStep(Action.SET_UP, "setting the hosts up, some minutes")
         case Hosts.IDLE:
-            return HistoryStep(Action.TRAIN, f"training{_resumes(seen.run)}", LOOK_AGAIN)
+            return HistoryStep(Action.TRAIN, f"training{_resumes(observed.run)}", LOOK_AGAIN)
         case Hosts.TRAINING:
-            newest = seen.run.checkpoint
+            newest = observed.run.checkpoint
             reason = "training" if newest is None else f"training, newest checkpoint {newest}"
             return HistoryStep(Action.WAIT, reason, FOLLOW)
         case Hosts.BUSY:
             reason = "the TPU trains something else: `hackmatrix tpu attach FILE` shows it"
             return HistoryStep(Action.STOP, reason, code=1)
         case Hosts.MIXED if memory.mixed + 1 < MIXED:
-            return HistoryStep(Action.WAIT, f"{seen.hosts}: waiting for the others", LOOK_AGAIN)
+            return HistoryStep(Action.WAIT, f"{observed.hosts}: waiting for the others", LOOK_AGAIN)
         case Hosts.MIXED | Hosts.VANISHED:
-            return _restart(seen, memory, str(seen.hosts))
-    return _about_end(seen, memory)
+            return _restart(observed, memory, str(observed.hosts))
+    return _about_end(observed, memory)
 
 
-def _about_silence(seen: Observed, memory: TpuHistory) -> HistoryStep:
+def _about_silence(observed: Observed, memory: TpuHistory) -> HistoryStep:
     silent = memory.silent + 1
-    if silent >= SSH_NEVER_WORKED and not memory.reached and seen.run.checkpoint is None:
+    if silent >= SSH_NEVER_WORKED and not memory.reached and observed.run.checkpoint is None:
         reason = f"the TPU is READY and ssh never worked: {what_to_do(ErrorType.SSH)}"
         return HistoryStep(Action.STOP, reason, code=1)
     if silent < SILENT:
@@ -199,48 +203,54 @@ def _about_silence(seen: Observed, memory: TpuHistory) -> HistoryStep:
     return HistoryStep(Action.DELETE, reason, backoff(memory.losses))
 
 
-def _about_end(seen: Observed, memory: TpuHistory) -> HistoryStep:
+def _about_end(observed: Observed, memory: TpuHistory) -> HistoryStep:
     """Training ended with an exit code that is not 0."""
     if memory.retry:
         return HistoryStep(Action.RETRY, "trying again with the newest code", LOOK_AGAIN)
-    if seen.code in RESTART_CODES:
-        return _restart(seen, memory, f"training was ended from outside (exit code {seen.code})")
-    reason = f"training failed with exit code {seen.code}"
-    if seen.code == _INTERRUPTED:
+    if observed.code in RESTART_CODES:
+        return _restart(
+            observed, memory, f"training was ended from outside (exit code {observed.code})"
+        )
+    reason = f"training failed with exit code {observed.code}"
+    if observed.code == _INTERRUPTED:
         reason = "training was stopped by Ctrl-C"
     return _stop_after_failure(
-        seen, memory, reason, "; `hackmatrix tpu run FILE --retry` takes the newest code"
+        observed, memory, reason, "; `hackmatrix tpu run FILE --retry` takes the newest code"
     )
 
 
-def _restart(seen: Observed, memory: TpuHistory, why: str) -> HistoryStep:
+def _restart(observed: Observed, memory: TpuHistory, why: str) -> HistoryStep:
     if memory.restarts < RESTARTS:
-        return HistoryStep(Action.TRAIN, f"{why}: training again{_resumes(seen.run)}", LOOK_AGAIN)
-    return _stop_after_failure(seen, memory, f"{why}, {RESTARTS} times without a new checkpoint")
+        return HistoryStep(
+            Action.TRAIN, f"{why}: training again{_resumes(observed.run)}", LOOK_AGAIN
+        )
+    return _stop_after_failure(
+        observed, memory, f"{why}, {RESTARTS} times without a new checkpoint"
+    )
 
 
 def _stop_after_failure(
-    seen: Observed, memory: TpuHistory, words: str, advice: str = ""
+    observed: Observed, memory: TpuHistory, reason: str, advice: str = ""
 ) -> HistoryStep:
     if not memory.delete_on_failure:
-        words += ". The TPU is still there, and costs: `hackmatrix tpu logs FILE` shows more, "
-        words += f"`hackmatrix tpu delete FILE` ends it{advice}"
-    last = tuple(f"  {line}" for line in seen.words)
-    return HistoryStep(Action.STOP, words, code=1, last_words=last, failed=True)
+        reason += ". The TPU is still there, and costs: `hackmatrix tpu logs FILE` shows more, "
+        reason += f"`hackmatrix tpu delete FILE` ends it{advice}"
+    last = tuple(f"  {line}" for line in observed.last_lines)
+    return HistoryStep(Action.STOP, reason, code=1, last_words=last, failed=True)
 
 
-def _fetch_and_delete(seen: Observed, memory: TpuHistory, why: str) -> HistoryStep:
+def _fetch_and_delete(observed: Observed, memory: TpuHistory, why: str) -> HistoryStep:
     """Fetches what is there, then deletes the TPU."""
-    if _deletes_itself(seen):
-        return _wait_for_deletion(seen, memory)
-    if seen.run.exists and not memory.fetched and memory.fetches < FETCHES:
+    if _deletes_itself(observed):
+        return _wait_for_deletion(observed, memory)
+    if observed.run.exists and not memory.fetched and memory.fetches < FETCHES:
         return HistoryStep(Action.FETCH, f"{why}: fetching what is there")
     return HistoryStep(Action.DELETE, why, LOOK_AGAIN)
 
 
-def _wait_for_deletion(seen: Observed, memory: TpuHistory) -> HistoryStep:
-    of_request = seen.queue in (Queue.DELETING, Queue.SUSPENDING)
-    what = f"the request is {seen.queue}" if of_request else f"the TPU is {seen.node}"
+def _wait_for_deletion(observed: Observed, memory: TpuHistory) -> HistoryStep:
+    of_request = observed.queue in (Queue.DELETING, Queue.SUSPENDING)
+    what = f"the request is {observed.queue}" if of_request else f"the TPU is {observed.node}"
     if memory.going + 1 < GOING:
         return HistoryStep(Action.WAIT, what, LOOK_AGAIN)
     return HistoryStep(
@@ -248,12 +258,12 @@ def _wait_for_deletion(seen: Observed, memory: TpuHistory) -> HistoryStep:
     )
 
 
-def _exists(seen: Observed) -> bool:
-    return seen.queue is not Queue.ABSENT or seen.node is not TpuNode.ABSENT
+def _exists(observed: Observed) -> bool:
+    return observed.queue is not Queue.ABSENT or observed.node is not TpuNode.ABSENT
 
 
-def _deletes_itself(seen: Observed) -> bool:
-    return seen.queue is Queue.DELETING or seen.node is TpuNode.DELETING
+def _deletes_itself(observed: Observed) -> bool:
+    return observed.queue is Queue.DELETING or observed.node is TpuNode.DELETING
 
 
 def _resumes(run: TpuRun) -> str:

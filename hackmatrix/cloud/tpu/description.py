@@ -98,7 +98,7 @@ class Description:
                 raise UserError(f"repo: the code of {self.repo} goes through a bucket: set bucket")
         else:
             _check_repo(self.repo)
-        if self.flex_hours is not None and not self.slice.kind.flex_start:
+        if self.flex_hours is not None and not self.slice.hardware.flex_start:
             raise UserError(f"flex_hours: Google has no flex-start TPUs of {self.slice.family}")
         _ = self.train_arguments, self.last_day
 
@@ -120,7 +120,7 @@ class Description:
     @property
     def runtime_version(self) -> str:
         """The software of the machines."""
-        return self.runtime or self.slice.kind.runtime
+        return self.runtime or self.slice.hardware.runtime
 
     @property
     def last_day(self) -> date | None:
@@ -158,7 +158,7 @@ class Description:
     @property
     def warnings(self) -> list[str]:
         """Warnings about settings that are probably meant otherwise."""
-        family, warnings = self.slice.kind, []
+        family, warnings = self.slice.hardware, []
         if self.zone not in family.zones:
             warnings.append(
                 f"no {self.slice.family} is known in {self.zone}: {', '.join(family.zones)}"

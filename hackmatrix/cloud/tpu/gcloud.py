@@ -43,7 +43,7 @@ class Gcloud:
 
     say: Callable[[str], None]
     dry_run: bool = False
-    _seen: set[str] = field(default_factory=set)
+    _printed_once: set[str] = field(default_factory=set)
 
     def run(
         self, argv: Argv, *, timeout: float = 15 * MINUTE, quiet: bool = False
@@ -118,10 +118,10 @@ class Gcloud:
 
     def _print(self, argv: Argv, *, once: bool) -> None:
         kind = " ".join(argv[:5])
-        if not (once and kind in self._seen):
+        if not (once and kind in self._printed_once):
             self.say(shell_line(argv))
         if once:
-            self._seen.add(kind)
+            self._printed_once.add(kind)
 
 
 def _descendants(pid: int) -> list[int]:

@@ -28,11 +28,13 @@ class ErrorType(Enum):
 class Trouble(NamedTuple):
     """An error: its kind, and gcloud's own last words."""
 
-    kind: ErrorType
-    words: str
+    error_type: ErrorType
+    message: str
 
     def __str__(self) -> str:
-        return f"{self.kind.value} ({self.words})" if self.words else self.kind.value
+        return (
+            f"{self.error_type.value} ({self.message})" if self.message else self.error_type.value
+        )
 
 
 # The first that matches counts: what is special stands before what is general.
@@ -88,9 +90,9 @@ _WHAT_TO_DO = {
 }
 
 
-def what_to_do(kind: ErrorType) -> str:
+def what_to_do(error_type: ErrorType) -> str:
     """A piece of advice, or nothing."""
-    return _WHAT_TO_DO.get(kind, "")
+    return _WHAT_TO_DO.get(error_type, "")
 
 
 def trouble_of(text: str) -> Trouble:
@@ -105,12 +107,12 @@ def trouble_of_ssh(code: int, text: str) -> Trouble:
     The exit code 255 is ssh's own; another one is that of the command.
     """
     trouble = trouble_of(text)
-    if trouble.kind in (ErrorType.AUTH, ErrorType.SSH_KEY, ErrorType.NO_GCLOUD):
+    if trouble.error_type in (ErrorType.AUTH, ErrorType.SSH_KEY, ErrorType.NO_GCLOUD):
         return trouble
     connection = re.search(r"code \[255\]|Permission denied \(publickey|port 22\b", text)
     if code in (255, TIMED_OUT) or connection or ("cannot be" in text and "TPU has" in text):
-        return Trouble(ErrorType.SSH, trouble.words)
-    return Trouble(ErrorType.SETUP, trouble.words)
+        return Trouble(ErrorType.SSH, trouble.message)
+    return Trouble(ErrorType.SETUP, trouble.message)
 
 
 TIMED_OUT = 124  # exit code of a command that was ended here, as of timeout(1)

@@ -122,14 +122,14 @@ class Slice(NamedTuple):
         return self.chips // self.hosts
 
     @property
-    def kind(self) -> HardwareFamily:
+    def hardware(self) -> HardwareFamily:
         """Its row of `FAMILIES`."""
         return FAMILIES[self.family]
 
     @property
     def machine(self) -> str:
         """The machine type of Compute Engine."""
-        return self.kind.machine.format(self.chips_per_host)
+        return self.hardware.machine.format(self.chips_per_host)
 
     @property
     def topology(self) -> str:
@@ -138,7 +138,7 @@ class Slice(NamedTuple):
         Raises:
             UserError: no grid of this size is known.
         """
-        if grid := _TOPOLOGIES[self.kind.dimensions].get(self.chips):
+        if grid := _TOPOLOGIES[self.hardware.dimensions].get(self.chips):
             return grid
         raise UserError(f"type {self.type}: the grid of {self.chips} chips is not known here")
 

@@ -29,7 +29,7 @@ class HistoryStep(NamedTuple):
     """The next thing to do."""
 
     action: Action
-    words: str  # why, for the user
+    reason: str  # why, for the user
     wait: float = 0.0  # seconds to wait afterwards
     code: int = 0  # exit code of DONE and STOP
     last_words: tuple[str, ...] = ()  # of training that ended in an error
@@ -64,40 +64,44 @@ class TpuHistory:
     ready: float = 0.0  # seconds for which this TPU was READY, at most
 
 
-def remember(memory: TpuHistory, seen: Observed, step: HistoryStep, succeeded: bool) -> TpuHistory:
+def remember(
+    memory: TpuHistory, observed: Observed, step: HistoryStep, succeeded: bool
+) -> TpuHistory:
     """The history after a step.
 
     Args:
         memory: what was known before.
-        seen: what the step was decided on.
+        observed: what the step was decided on.
         step: what was done.
         succeeded: whether its command succeeded.
     """
-    trouble = seen.trouble
-    unknown = trouble is not None and trouble.kind is ErrorType.UNKNOWN
-    answered = seen.hosts not in (Hosts.UNSEEN, Hosts.UNREACHABLE)
-    newer = (seen.run.checkpoint or 0) > (memory.checkpoint or 0)
+    trouble = observed.trouble
+    unknown = trouble is not None and trouble.error_type is ErrorType.UNKNOWN
+    answered = observed.hosts not in (Hosts.UNSEEN, Hosts.UNREACHABLE)
+    newer = (observed.run.checkpoint or 0) > (memory.checkpoint or 0)
     if trouble is None:
-        ready = ready_seconds(memory, seen)
-        memory = dataclasses.replace(memory, ready=ready, looked=seen.time, node=seen.node)
-    waits_for_ready = seen.node not in (TpuNode.READY, TpuNode.ABSENT) or _is_unlisted(seen)
+        ready = ready_seconds(memory, observed)
+        memory = dataclasses.replace(memory, ready=ready, looked=observed.time, node=observed.node)
+    waits_for_ready = observed.node not in (TpuNode.READY, TpuNode.ABSENT) or _is_unlisted(observed)
     after = dataclasses.replace(
         memory,
         worked=memory.worked or trouble is None,
         reached=memory.reached or answered,
-        finished=memory.finished or seen.finished,
+        finished=memory.finished or observed.is_finished,
         attempts=memory.attempts + (trouble is not None) if trouble or not succeeded else 0,
         unknown=memory.unknown + unknown if unknown or not succeeded else 0,
-        setups=memory.setups + 1 if trouble and trouble.kind is ErrorType.SETUP else memory.setups,
-        silent=memory.silent + 1 if seen.hosts is Hosts.UNREACHABLE and not newer else 0,
+        setups=memory.setups + 1
+        if trouble and trouble.error_type is ErrorType.SETUP
+        else memory.setups,
+        silent=memory.silent + 1 if observed.hosts is Hosts.UNREACHABLE and not newer else 0,
         not_ready=memory.not_ready + 1 if waits_for_ready else 0,
-        going=memory.going + 1 if seen.is_going else 0,
-        mixed=memory.mixed + 1 if seen.hosts is Hosts.MIXED else 0,
+        going=memory.going + 1 if observed.is_going else 0,
+        mixed=memory.mixed + 1 if observed.hosts is Hosts.MIXED else 0,
         fetches=memory.fetches + (step.action is Action.FETCH),
         restarts=0 if newer else memory.restarts,
-        checkpoint=seen.run.checkpoint if newer else memory.checkpoint,
+        checkpoint=observed.run.checkpoint if newer else memory.checkpoint,
     )
-    if seen.hosts is Hosts.TRAINING:
+    if observed.hosts is Hosts.TRAINING:
         after = dataclasses.replace(after, losses=0, setups=0)
     if not succeeded:
         return after
@@ -106,23 +110,23 @@ def remember(memory: TpuHistory, seen: Observed, step: HistoryStep, succeeded: b
         Action.DELETE: {"losses": after.losses + 1, "silent": 0, "not_ready": 0, "going": 0},
         Action.RETRY: {"retry": False},
         Action.SET_UP: {"setups": 0},
-        Action.TRAIN: {"restarts": after.restarts + (seen.hosts is not Hosts.IDLE)},
+        Action.TRAIN: {"restarts": after.restarts + (observed.hosts is not Hosts.IDLE)},
     }
     return dataclasses.replace(after, **changes.get(step.action, {}))
 
 
-def ready_seconds(memory: TpuHistory, seen: Observed) -> float:
+def ready_seconds(memory: TpuHistory, observed: Observed) -> float:
     """Seconds for which a TPU was READY, at most, up to a look that tells its state.
 
     The time between two looks counts whole if it is READY at one of them; that before the first
     look too, as nobody knows.
     """
-    if seen.node is TpuNode.ABSENT or seen.time is None:
+    if observed.node is TpuNode.ABSENT or observed.time is None:
         return 0.0
-    since = memory.looked or seen.created or seen.time
-    counts = memory.looked is None or TpuNode.READY in (memory.node, seen.node)
-    return memory.ready + counts * max(0.0, (seen.time - since).total_seconds())
+    since = memory.looked or observed.created or observed.time
+    counts = memory.looked is None or TpuNode.READY in (memory.node, observed.node)
+    return memory.ready + counts * max(0.0, (observed.time - since).total_seconds())
 
 
-def _is_unlisted(seen: Observed) -> bool:
-    return seen.queue is Queue.ACTIVE and seen.node is TpuNode.ABSENT
+def _is_unlisted(observed: Observed) -> bool:
+    return observed.queue is Queue.ACTIVE and observed.node is TpuNode.ABSENT

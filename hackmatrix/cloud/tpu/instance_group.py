@@ -23,7 +23,7 @@ def recipe(tpu: Description) -> str:
         UserError: there are no groups of such TPUs, or there is no bucket.
     """
     needs_bucket(tpu, "a managed instance group")
-    if not tpu.slice.kind.groups:
+    if not tpu.slice.hardware.groups:
         raise UserError(
             f"Compute Engine has no instance groups of {tpu.slice.family}, only of v5p and later: "
             "use `hackmatrix tpu run`"

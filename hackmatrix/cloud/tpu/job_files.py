@@ -38,26 +38,26 @@ class Export(NamedTuple):
     write: Callable[[Description], str]
 
 
-def export(kind: str, tpu: Description) -> str:
+def export(scheduler: str, tpu: Description) -> str:
     """The text of the file.
 
     Args:
-        kind: a key of `EXPORTS`.
+        scheduler: a key of `EXPORTS`.
         tpu: the TPU and its training.
 
     Raises:
         UserError: this kind can't have such a TPU, needs a bucket or a repository to clone.
     """
-    if tpu.is_local and kind != "slurm":
+    if tpu.is_local and scheduler != "slurm":
         raise UserError("repo: the machines clone it, so it must be an address")
-    return EXPORTS[kind].write(tpu)
+    return EXPORTS[scheduler].write(tpu)
 
 
-def warnings(kind: str, tpu: Description) -> list[str]:
+def warnings(scheduler: str, tpu: Description) -> list[str]:
     """Warnings about keys of the description that a kind of file has no place for."""
     given = {"end_date": tpu.end_date, "flex_hours": tpu.flex_hours}
     return [
-        f"{name} does not count in {EXPORTS[kind].meaning}: it ends with the training"
+        f"{name} does not count in {EXPORTS[scheduler].meaning}: it ends with the training"
         for name, value in given.items()
         if value is not None
     ]
@@ -123,7 +123,7 @@ exit $code
 def _gke(tpu: Description) -> str:
     needs_bucket(tpu, "GKE")
     where = {
-        "cloud.google.com/gke-tpu-accelerator": tpu.slice.kind.gke,
+        "cloud.google.com/gke-tpu-accelerator": tpu.slice.hardware.gke,
         "cloud.google.com/gke-tpu-topology": tpu.slice.topology,
     }
     if tpu.spot:

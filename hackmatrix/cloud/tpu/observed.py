@@ -92,7 +92,7 @@ class Observed:
     created: datetime | None = None  # of the TPU
     hosts: Hosts = Hosts.UNSEEN
     code: int = 0  # with which training ended
-    words: tuple[str, ...] = ()  # the last ones of training that ended
+    last_lines: tuple[str, ...] = ()  # the last ones of training that ended
     run: TpuRun = NO_RUN
     log: Log = field(default=NO_LOG, compare=False)
     time: datetime | None = field(default=None, compare=False)  # of looking
@@ -108,7 +108,7 @@ class Observed:
         )
 
     @property
-    def finished(self) -> bool:
+    def is_finished(self) -> bool:
         """Whether training has ended well."""
         return self.run.finished or (self.hosts is Hosts.ENDED and self.code == 0)
 
@@ -116,9 +116,9 @@ class Observed:
 State = TypeVar("State", bound=StrEnum)
 
 
-def state_of(kind: type[State], text: str) -> State:
+def state_of(states: type[State], text: str) -> State:
     """A state of the API; one that is not known here is STATE_UNSPECIFIED."""
-    return kind(text if text in kind.__members__ else "STATE_UNSPECIFIED")
+    return states(text if text in states.__members__ else "STATE_UNSPECIFIED")
 
 
 def read_object(text: str) -> dict[str, Any]:

@@ -85,13 +85,13 @@ def _trouble_in_ssh(result: CommandResult) -> Trouble | None:
     return trouble_of_ssh(result.code, f"{result.err}\n{result.out}" if result.out else result.err)
 
 
-def _with_states(seen: Observed, tpu: Description, gcloud: Gcloud) -> Observed:
+def _with_states(observed: Observed, tpu: Description, gcloud: Gcloud) -> Observed:
     request = _describe(gcloud, commands.describe_request(tpu))
     state: dict[str, Any] = request.get("state", {}) if request else {}
     node = _describe(gcloud, commands.describe(tpu))
     failed = (state.get("failedData") or {}).get("error") or {}
     return dataclasses.replace(
-        seen,
+        observed,
         queue=state_of(Queue, str(state.get("state", ""))) if request else Queue.ABSENT,
         queue_trouble=trouble_of(str(failed["message"])) if failed.get("message") else None,
         node=state_of(TpuNode, str(node.get("state", ""))) if node else TpuNode.ABSENT,
@@ -108,30 +108,30 @@ def _describe(gcloud: Gcloud, argv: commands.Argv) -> dict[str, Any] | None:
         if not found:
             raise NoAnswer(Trouble(ErrorType.UNKNOWN, f"it printed no JSON: {result.out!r:.80}"))
         return found
-    if trouble.kind is ErrorType.NOT_FOUND:
+    if trouble.error_type is ErrorType.NOT_FOUND:
         return None
     raise NoAnswer(trouble)
 
 
-def _with_hosts(seen: Observed, tpu: Description, gcloud: Gcloud, after: int) -> Observed:
+def _with_hosts(observed: Observed, tpu: Description, gcloud: Gcloud, after: int) -> Observed:
     argv = commands.ssh(tpu, look_command(tpu, after))
     result = gcloud.run(argv, timeout=_PATIENCE_WITH_SSH, quiet=True)
     reports = reports_of_hosts(result.out)
     if len(reports) < tpu.slice.hosts:
         trouble = _trouble_in_ssh(result)
-        if trouble is not None and trouble.kind in (
+        if trouble is not None and trouble.error_type in (
             ErrorType.AUTH,
             ErrorType.SSH_KEY,
             ErrorType.NO_GCLOUD,
         ):
             raise NoAnswer(trouble)
-        return dataclasses.replace(seen, hosts=Hosts.UNREACHABLE)
+        return dataclasses.replace(observed, hosts=Hosts.UNREACHABLE)
     hosts, code, last_lines = combine(reports, tpu.slice.hosts)
     return dataclasses.replace(
-        seen,
+        observed,
         hosts=hosts,
         code=code,
-        words=last_lines,
+        last_lines=last_lines,
         log=log_of(reports, after),
         run=run_on_hosts(reports),
     )
@@ -140,10 +140,10 @@ def _with_hosts(seen: Observed, tpu: Description, gcloud: Gcloud, after: int) ->
 def _run(tpu: Description, gcloud: Gcloud) -> TpuRun:
     result = gcloud.run(commands.list_run(tpu), timeout=_PATIENCE, quiet=True)
     trouble = _trouble_in(result)
-    if trouble is not None and "matched no objects" not in trouble.words:
+    if trouble is not None and "matched no objects" not in trouble.message:
         raise NoAnswer(
-            Trouble(ErrorType.NO_BUCKET, trouble.words)
-            if trouble.kind is ErrorType.NOT_FOUND
+            Trouble(ErrorType.NO_BUCKET, trouble.message)
+            if trouble.error_type is ErrorType.NOT_FOUND
             else trouble
         )
     return run_in_bucket(result.out, tpu.job)

@@ -63,9 +63,9 @@ class Driver:
             )
             printed_lines = self._follow(observed, printed_lines)
             step = decide(observed, memory)
-            if step.words != shown:
-                self.say(f"{self.now():%H:%M} {advice_for(self.file, step.words)}")
-                shown = step.words
+            if step.reason != shown:
+                self.say(f"{self.now():%H:%M} {advice_for(self.file, step.reason)}")
+                shown = step.reason
             if step.failed and memory.delete_on_failure and memory.failure is None:
                 trouble = None
                 memory = dataclasses.replace(memory, failure=step._replace(failed=False))
@@ -85,16 +85,16 @@ class Driver:
             if wait:
                 self.sleep(wait)
 
-    def do(self, step: HistoryStep, seen: Observed) -> Trouble | None:
+    def do(self, step: HistoryStep, observed: Observed) -> Trouble | None:
         """Runs the command lines of a step; returns what went wrong."""
         if step.action is Action.WAIT:
             return None
         if step.action is Action.CREATE:
             self.say(f"it will cost {price_in_words(self.tpu)}")
-        for argv in self.lines(step, seen):
+        for argv in self.lines(step, observed):
             trouble = trouble_of_line(argv, self.gcloud.run(argv, timeout=_SET_UP_PATIENCE))
             # Google refuses to delete what it is deleting.
-            gone = trouble is not None and trouble.kind in (
+            gone = trouble is not None and trouble.error_type in (
                 ErrorType.NOT_FOUND,
                 ErrorType.INVALID,
             )
@@ -102,7 +102,7 @@ class Driver:
                 return trouble
         return None
 
-    def lines(self, step: HistoryStep, seen: Observed) -> list[commands.Argv]:
+    def lines(self, step: HistoryStep, observed: Observed) -> list[commands.Argv]:
         """The gcloud lines of a step."""
         tpu = self.tpu
         match step.action:
@@ -113,7 +113,7 @@ class Driver:
             case Action.SET_UP:
                 return preparation.set_up(tpu, dry_run=self.gcloud.dry_run)
             case Action.TRAIN:
-                return train(tpu, again=seen.hosts is not Hosts.IDLE)
+                return train(tpu, again=observed.hosts is not Hosts.IDLE)
             case Action.RETRY:
                 set_up = preparation.set_up(tpu, update=True, dry_run=self.gcloud.dry_run)
                 return [*set_up, *train(tpu, again=True)]
@@ -121,34 +121,42 @@ class Driver:
                 if not self.gcloud.dry_run:
                     (self.folder / tpu.name).mkdir(parents=True, exist_ok=True)
                 return [commands.fetch(tpu, self.folder)]
-            case Action.DELETE if seen.queue is Queue.ABSENT:
+            case Action.DELETE if observed.queue is Queue.ABSENT:
                 return [commands.delete(tpu)]
             case Action.DELETE:
                 return [commands.delete_request(tpu)]
         return []
 
-    def reminder(self, seen: Observed, memory: TpuHistory) -> str:
+    def reminder(self, observed: Observed, memory: TpuHistory) -> str:
         """The TPU's state, its cost so far, and trouble if there is any."""
-        matter = "" if seen.trouble is None else f"; {seen.trouble}"
-        is_known = seen.node is not TpuNode.ABSENT  # else it may be there, and gcloud did not tell
-        node = seen.node if is_known else memory.node
+        matter = "" if observed.trouble is None else f"; {observed.trouble}"
+        is_known = (
+            observed.node is not TpuNode.ABSENT
+        )  # else it may be there, and gcloud did not tell
+        node = observed.node if is_known else memory.node
         if node is TpuNode.ABSENT:
             return f"still waiting for a TPU; it will cost {price_in_words(self.tpu)}{matter}"
         state = f"is {node}" if is_known else f"was {node} when gcloud last told"
-        spent = describe_costs(self.tpu, ready_seconds(memory, seen) if is_known else memory.ready)
+        spent = describe_costs(
+            self.tpu, ready_seconds(memory, observed) if is_known else memory.ready
+        )
         ends = f"; end date {self.tpu.end_date}" if self.tpu.end_date else ""
         return f"this TPU {state}: {spent}{ends}{matter}"
 
-    def _follow(self, seen: Observed, known: int) -> int:
+    def _follow(self, observed: Observed, lines_printed: int) -> int:
         """Prints new lines of the log; returns the number of lines printed so far."""
-        for line in seen.log.lines:
+        for line in observed.log.lines:
             self.say(f"| {line}")
-        return seen.log.next if seen.hosts not in (Hosts.UNSEEN, Hosts.UNREACHABLE) else known
+        return (
+            observed.log.next
+            if observed.hosts not in (Hosts.UNSEEN, Hosts.UNREACHABLE)
+            else lines_printed
+        )
 
 
-def advice_for(file: str, words: str) -> str:
+def advice_for(file: str, text: str) -> str:
     """Words with the user's own file in the commands that they recommend."""
-    return words.replace(" FILE", f" {file}")
+    return text.replace(" FILE", f" {file}")
 
 
 def train(tpu: Description, *, again: bool) -> list[commands.Argv]:
@@ -180,6 +188,6 @@ def rehearse(driver: Driver) -> None:
         Observed(run=finished),
     ):
         step = decide(observed, memory)
-        driver.say(f"# {step.words}")
+        driver.say(f"# {step.reason}")
         driver.do(step, observed)
         memory = remember(memory, observed, step, succeeded=True)

@@ -27,28 +27,28 @@ _TRAINING, _EXIT, _LOG = "training.json", "exit.json", "train.log"
 _TRAINS = 3  # exit code: another training is under way
 
 
-def look(place: Path, job: str, run: str, after: int) -> dict[str, Any]:
+def look(folder: Path, job: str, run: str, after: int) -> dict[str, Any]:
     """The state of this host, and lines of the log after the first `after`.
 
     The state is "idle", "training", "busy" (it trains something else), "ended" (with its exit code)
     or "vanished" (it was started, and neither runs nor has ended).
     """
-    log = _lines_of(place / _LOG)
-    report: dict[str, Any] = {"host": socket.gethostname(), **_state(place, job)}
+    log = _lines_of(folder / _LOG)
+    report: dict[str, Any] = {"host": socket.gethostname(), **_state(folder, job)}
     if report["state"] == "ended":
         report["words"] = [line for line in log if line.strip()][-LAST_WORDS:]
     report["lines"] = log[after:][-LINES:]
     report["next"] = len(log)
-    report["run"] = (place / "runs" / run).is_dir()
-    report["checkpoint"] = _newest_checkpoint(place / "runs" / run)
+    report["run"] = (folder / "runs" / run).is_dir()
+    report["checkpoint"] = _newest_checkpoint(folder / "runs" / run)
     return report
 
 
-def start(place: Path, job: str, marker: str, command: list[str], *, again: bool) -> int:
+def start(folder: Path, job: str, marker: str, command: list[str], *, again: bool) -> int:
     """Starts training in a session; returns an exit code.
 
     Args:
-        place: folder of this host.
+        folder: folder of this host.
         job: name of the training.
         marker: file or object of a bucket that tells a finished training.
         command: arguments of `hackmatrix`.
@@ -59,24 +59,24 @@ def start(place: Path, job: str, marker: str, command: list[str], *, again: bool
             print("training is under way already", file=sys.stderr)
             return _TRAINS
         subprocess.run(["tmux", "kill-session", "-t", SESSION], check=True)
-    (place / _EXIT).unlink(missing_ok=True)
-    (place / _TRAINING).write_text(json.dumps({"job": job, "command": command}))
+    (folder / _EXIT).unlink(missing_ok=True)
+    (folder / _TRAINING).write_text(json.dumps({"job": job, "command": command}))
     words = python_module("hackmatrix.cloud.tpu.worker", "work", "--job", job)
     session = shlex.join([*words, "--marker", marker, "--", *command])
     return subprocess.run(["tmux", "new-session", "-d", "-s", SESSION, session]).returncode
 
 
-def work(place: Path, job: str, marker: str, command: list[str]) -> int:
+def work(folder: Path, job: str, marker: str, command: list[str]) -> int:
     """Trains, with its output to the terminal and the log; keeps and returns its exit code."""
     command_line = [sys.executable, "-m", "hackmatrix", *command]  # the clone, where it is started
     environment = {
-        "JAX_COMPILATION_CACHE_DIR": str(place / "jax-cache"),
+        "JAX_COMPILATION_CACHE_DIR": str(folder / "jax-cache"),
         "PYTHONUNBUFFERED": "1",
         **_secrets(Path.home() / SECRETS),
     }
     start = subprocess.Popen(
         command_line,
-        cwd=place / "repo",
+        cwd=folder / "repo",
         env={**os.environ, **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -84,7 +84,7 @@ def work(place: Path, job: str, marker: str, command: list[str]) -> int:
         errors="replace",
         start_new_session=True,  # signals come to it from here alone, once
     )
-    with start as child, (place / _LOG).open("a", encoding="utf-8") as log:
+    with start as child, (folder / _LOG).open("a", encoding="utf-8") as log:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, lambda received, _: child.send_signal(received))
         print(f"$ hackmatrix {shlex.join(command)}", file=log, flush=True)
@@ -94,17 +94,17 @@ def work(place: Path, job: str, marker: str, command: list[str]) -> int:
             _show(line)
         code = child.wait()
     code = 128 - code if code < 0 else code
-    (place / _EXIT).write_text(json.dumps({"job": job, "code": code}))
+    (folder / _EXIT).write_text(json.dumps({"job": job, "code": code}))
     if code == 0 and marker.startswith("gs://"):
         with contextlib.suppress(OSError):  # without it the run is only resumed once more
-            subprocess.run(["gcloud", "storage", "cp", str(place / _EXIT), marker])
+            subprocess.run(["gcloud", "storage", "cp", str(folder / _EXIT), marker])
     elif code == 0 and marker:
         Path(marker).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(place / _EXIT, marker)
+        shutil.copy(folder / _EXIT, marker)
     return code
 
 
-def main(argv: list[str], place: Path = Path(HOST_FOLDER)) -> int:
+def main(argv: list[str], folder: Path = Path(HOST_FOLDER)) -> int:
     """Runs a command line."""
     parser = argparse.ArgumentParser(prog="hackmatrix.cloud.tpu.worker")
     parser.add_argument("what", choices=("look", "start", "work"))
@@ -117,15 +117,15 @@ def main(argv: list[str], place: Path = Path(HOST_FOLDER)) -> int:
     own, command = argv[:at], argv[at + 1 :]
     options = parser.parse_args(own)
     if options.what == "look":
-        print(PREFIX + json.dumps(look(place, options.job, options.run, options.after)))
+        print(PREFIX + json.dumps(look(folder, options.job, options.run, options.after)))
         return 0
     if options.what == "start":
-        return start(place, options.job, options.marker, command, again=options.again)
-    return work(place, options.job, options.marker, command)
+        return start(folder, options.job, options.marker, command, again=options.again)
+    return work(folder, options.job, options.marker, command)
 
 
-def _state(place: Path, job: str) -> dict[str, Any]:
-    started, ended = _read(place / _TRAINING), _read(place / _EXIT)
+def _state(folder: Path, job: str) -> dict[str, Any]:
+    started, ended = _read(folder / _TRAINING), _read(folder / _EXIT)
     lives = _session_lives()
     if started.get("job") != job:
         return {"state": "busy" if lives and started else "idle"}

@@ -27,7 +27,7 @@ class Axis(NamedTuple):
         room = (high - low) * _ROOM or abs(high) * _ROOM or 1.0
         return cls(label, low - room, high + room, log)
 
-    def place(self, value: float) -> float:
+    def position(self, value: float) -> float:
         """Where a value lies: 0 at the low end, 1 at the high one."""
         if self.log:
             return math.log(value / self.low) / math.log(self.high / self.low)

@@ -89,7 +89,7 @@ def _panel(panel: Panel, colours: dict[str, str]) -> Iterator[str]:
     left, right, bottom = panel.left, panel.left + _WIDTH, _TOP + panel.height
 
     def at(x: float, y: float) -> tuple[float, float]:
-        return left + across.place(x) * _WIDTH, bottom - up.place(y) * panel.height
+        return left + across.position(x) * _WIDTH, bottom - up.position(y) * panel.height
 
     yield f'<text x="{left:g}" y="16">{escape(panel.title)}</text>'
     for row, name in enumerate(panel.rows):

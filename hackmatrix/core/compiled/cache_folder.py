@@ -123,10 +123,10 @@ def remove(unwanted: Iterable[CacheEntry]) -> int:
     return freed
 
 
-def least_recently_used(found: Iterable[CacheEntry], most_bytes: int) -> list[CacheEntry]:
+def least_recently_used(cache_entries: Iterable[CacheEntry], most_bytes: int) -> list[CacheEntry]:
     """The entries to remove, so that those used last stay, of `most_bytes` at most."""
     left, unwanted = most_bytes, []
-    for entry in sorted(found, key=lambda entry: entry.used, reverse=True):
+    for entry in sorted(cache_entries, key=lambda entry: entry.used, reverse=True):
         left -= entry.size
         if left < 0:
             unwanted.append(entry)

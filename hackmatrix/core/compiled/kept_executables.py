@@ -56,13 +56,13 @@ class KeptExecutables:
             if file is not None and (key := kept_programs.read(file, bytes.decode)) is not None
         }
         threads.shutdown(wait=False)
-        self._made: dict[str, Compiled] = {}
+        self._executables: dict[str, Compiled] = {}
 
     def get(self, program: str) -> Compiled | None:
         """The executable, waiting until it is loaded; None if there is none yet."""
-        if program in self._loading and program not in self._made:
+        if program in self._loading and program not in self._executables:
             return self._loading[program].result()
-        return self._made.get(program)
+        return self._executables.get(program)
 
     def is_loading(self, program: str) -> bool:
         """Whether there is an executable of that name, which may turn out to be damaged."""
@@ -78,7 +78,7 @@ class KeptExecutables:
             key = _key_of_program(f"{text}{lowered.in_tree}{lowered.out_tree}", self._device)
             executable = _load(key, self._device) or _compile_and_keep(key, lowered)
             kept_programs.write(name, key.encode())
-        self._made[program] = executable
+        self._executables[program] = executable
 
 
 def _key_of_name(name: str, device: jax.Device) -> str | None:

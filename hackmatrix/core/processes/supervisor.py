@@ -94,8 +94,8 @@ def _meaning(code: int, *, met: bool, stuck: bool, stall_timeout: float) -> tupl
 def _forward_signals(child: "subprocess.Popen[bytes]") -> Iterator[None]:
     """Sends the signals that reach this process to the child."""
 
-    def forward(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-        child.send_signal(number)
+    def forward(signum: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        child.send_signal(signum)
 
     ours = [each for each in _FORWARDED if signal.getsignal(each) is not signal.SIG_IGN]
     before = {each: signal.signal(each, forward) for each in ours}

@@ -101,7 +101,7 @@ class Team:
                 order: Order = json.loads(text)
                 return order
 
-    def requested_stop(self) -> signal.Signals | None:
+    def stop_signal(self) -> signal.Signals | None:
         """The signal that has asked another process to stop, if any."""
         try:
             return signal.Signals(int(self._client.key_value_try_get(_STOP)))
@@ -173,7 +173,7 @@ def is_end(order: Order) -> bool:
 
 
 def join(
-    place: TeamConfig,
+    config: TeamConfig,
     beat: Callable[[], None],
     tell: Callable[[str], None],
     give_up: Callable[[str], None],
@@ -181,7 +181,7 @@ def join(
     """Meets the other processes; before anything else is done with JAX.
 
     Args:
-        place: this process's place.
+        config: this process's place.
         beat: called whenever this process has got on.
         tell: called in a thread with a line of text while others are waited for.
         give_up: called in that thread if they do not come in time, with a line that says so; it
@@ -193,24 +193,24 @@ def join(
     Raises:
         UserError: the place is not valid, or the coordinator's port is taken.
     """
-    listens_there = place.process_id == 0 and "JAX_COORDINATOR_BIND_ADDRESS" not in os.environ
-    if place.coordinator is not None and listens_there:
-        _check_port(place.coordinator)
+    listens_there = config.process_id == 0 and "JAX_COORDINATOR_BIND_ADDRESS" not in os.environ
+    if config.coordinator is not None and listens_there:
+        _check_port(config.coordinator)
     # Signals are ours: the service would keep SIGTERM from `StopRequest`.
     jax.config.update("jax_enable_preemption_service", False)
     try:
         with _waiting(tell, give_up):
             jax.distributed.initialize(
-                place.coordinator,
-                place.num_processes,
-                place.process_id,
+                config.coordinator,
+                config.num_processes,
+                config.process_id,
                 local_device_ids=[],  # all: on Slurm the default is one
                 initialization_timeout=2 * _MEET_SECONDS,  # JAX aborts with a stack of C++
-                heartbeat_timeout_seconds=place.heartbeat_timeout,
+                heartbeat_timeout_seconds=config.heartbeat_timeout,
                 shutdown_timeout_seconds=_LEAVE_SECONDS,
             )
     except (ValueError, RuntimeError) as error:
-        if place.coordinator is None and "coordinator_address should be defined" in str(error):
+        if config.coordinator is None and "coordinator_address should be defined" in str(error):
             return None
         raise UserError(f"the processes can't meet: {_brief(error)}") from error
     beat()
@@ -260,8 +260,8 @@ def _waiting(tell: Callable[[str], None], give_up: Callable[[str], None]) -> Ite
         met.set()
 
 
-def _key(kind: str, number: int) -> str:
-    return f"hackmatrix/{kind}/{number}"
+def _key(prefix: str, index: int) -> str:
+    return f"hackmatrix/{prefix}/{index}"
 
 
 def _brief(error: Exception) -> str:

@@ -96,7 +96,7 @@ class CurriculumEnv(Wrapper):
         """The state of the game."""
         return state.env_state
 
-    def started(self, observation: Array, state: EnvState) -> tuple[Array, CurriculumState]:
+    def wrap_reset(self, observation: Array, state: EnvState) -> tuple[Array, CurriculumState]:
         """The first game of a stream, by the start of the first level."""
         yes, no = jnp.bool_(True), jnp.bool_(False)
         level = jnp.int32(self.levels.first)

@@ -138,9 +138,9 @@ def _level(content: Any, *, is_last: bool) -> Level:
     return level
 
 
-def _read(name: str, default: Any, given: Mapping[str, Any]) -> Any:
+def _read(name: str, default: Any, settings: Mapping[str, Any]) -> Any:
     """The value of a field of `Level`; its default if it is not given."""
-    value = given.get(name)
+    value = settings.get(name)
     if value is None:
         return default
     if name == "advance":
@@ -182,9 +182,9 @@ def _check_names(content: Any, names: Iterable[str], what: str = "it") -> dict[s
     return content
 
 
-def _parse_number(kind: type, name: str, value: Any, limits: OptionRange) -> Any:
+def _parse_number(value_type: type, name: str, value: Any, limits: OptionRange) -> Any:
     try:
-        result = convert(kind, value)
+        result = convert(value_type, value)
     except ValueError as error:
         raise ValueError(f"{name} {error}") from None
     if result not in limits:

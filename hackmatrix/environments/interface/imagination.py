@@ -22,7 +22,7 @@ class Imagination(Protocol):
         """The memory after N more observations, which may be the first ones of new games."""
 
     def imagine(
-        self, memory: PyTree, observations: PyTree, which: Array, words: Array, worlds: Array
+        self, memory: PyTree, observations: PyTree, which: Array, seeds: Array, worlds: Array
     ) -> PyTree:
         """The states of L made-up games that look like some of N true ones.
 
@@ -30,7 +30,7 @@ class Imagination(Protocol):
             memory: what the players remember, `observations` included.
             observations: of the N games.
             which: int32[L], the true game that each looks like.
-            words: uint32[N], random; what is hidden in a made-up game, and its chance later on,
+            seeds: uint32[N], random; what is hidden in a made-up game, and its chance later on,
                 depend on the word of the true one and on the world alone.
             worlds: uint32[L].
         """

@@ -33,7 +33,7 @@ class Limit(NamedTuple):
     below: float | None = None
     above: float | None = None
 
-    def crossed(self, value: float) -> bool:
+    def is_crossed(self, value: float) -> bool:
         """Whether `value` is beyond the limit; the limit itself is healthy."""
         return (self.below is not None and value < self.below) or (
             self.above is not None and value > self.above

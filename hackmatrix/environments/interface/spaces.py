@@ -87,7 +87,7 @@ class Box:
         x = jnp.asarray(x)
         if (x.shape, x.dtype) != (self.shape, self.dtype):
             return jnp.bool_(False)
-        return jnp.all((x >= self._bound(self.low)) & (x <= self._bound(self.high)))
+        return jnp.all((x >= self._as_array(self.low)) & (x <= self._as_array(self.high)))
 
     def sample(self, key: Array) -> Array:
         """Draws an array uniformly.
@@ -95,7 +95,7 @@ class Box:
         An infinite bound is replaced by the largest float, the largest 32-bit integer by that minus
         1.
         """
-        low, high = self._bound(self.low), self._bound(self.high)
+        low, high = self._as_array(self.low), self._as_array(self.high)
         if np.issubdtype(self.dtype, np.floating):
             part = jax.random.uniform(key, self.shape, self.dtype)
             # Not low + part * (high - low): the difference of large bounds overflows.
@@ -106,7 +106,7 @@ class Box:
         above = np.minimum(high.astype(np.int64) + 1, np.iinfo(wide).max).astype(wide)
         return jax.random.randint(key, self.shape, low, above, self.dtype)
 
-    def _bound(self, bound: Bound) -> np.ndarray:
+    def _as_array(self, bound: Bound) -> np.ndarray:
         return np.asarray(bound, self.dtype)
 
 

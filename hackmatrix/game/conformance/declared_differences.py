@@ -68,7 +68,7 @@ class ReplayAsOriginal(StepReplay):
             if UNDO in valid_actions(self.state):
                 self.rules.add(DeclaredDifference.SAVED_STATES)
 
-    def told_dice(self) -> "OriginalDice":
+    def recorded_dice(self) -> "OriginalDice":
         """Dice that can also follow behaviour that only the original has."""
         return OriginalDice(self.state, self.after, self.step.order)
 
@@ -118,7 +118,7 @@ class OriginalDice(RecordedDice):
             return super().choose(site, options, index)
         except ImpossibleOutcome:
             if site == Site.SPAWN_CELL and _may_overlook(len(options)):
-                cell: Any = self.spawned(site).cell
+                cell: Any = self.next_transmission(site).cell
                 if cell in _empty_cells(self.state):
                     self.overlooked = True
                     return cell

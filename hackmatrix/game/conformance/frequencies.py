@@ -22,8 +22,8 @@ _FEW = 5  # kinds that are expected less often are pooled
 class Draw(NamedTuple):
     """One recorded random outcome: its kind and the kinds of all options."""
 
-    place: str
-    kind: Hashable
+    site: str
+    outcome: Hashable
     options: tuple[Hashable, ...]
 
 
@@ -38,7 +38,7 @@ class Outcomes:
     def add(self, draw: Draw) -> None:
         """Counts an outcome."""
         self.draws += 1
-        self.drawn[draw.kind] += 1
+        self.drawn[draw.outcome] += 1
         for option in draw.options:
             self.expected[option] += 1 / len(draw.options)
 
@@ -63,20 +63,22 @@ class Chance:
     """All recorded random outcomes of a file."""
 
     def __init__(self) -> None:
-        self.places: defaultdict[str, Outcomes] = defaultdict(Outcomes)
+        self.outcomes_by_site: defaultdict[str, Outcomes] = defaultdict(Outcomes)
 
     def add(self, draws: Iterable[Draw]) -> None:
         """Counts the outcomes of a step."""
         for draw in draws:
-            self.places[draw.place].add(draw)
+            self.outcomes_by_site[draw.site].add(draw)
 
     def faults(self) -> list[str]:
         """Where the outcomes contradict the rules, one sentence each; empty if nowhere."""
         faults = []
-        for kind in self.places[COVER].never_drawn() if COVER in self.places else ():
-            often = self.places[COVER].expected[kind]
+        for kind in (
+            self.outcomes_by_site[COVER].never_drawn() if COVER in self.outcomes_by_site else ()
+        ):
+            often = self.outcomes_by_site[COVER].expected[kind]
             faults.append(f"{COVER}: {kind} expected {often:.1f} times, never recorded")
-        for place, outcomes in self.places.items():
+        for place, outcomes in self.outcomes_by_site.items():
             p = outcomes.p_value()
             if p < SURELY_WRONG:
                 faults.append(f"{place}: {outcomes.draws:,} outcomes as unlikely as {p:.0e}")
@@ -86,7 +88,7 @@ class Chance:
         """Number of draws and p-value by place."""
         return {
             place: {"draws": outcomes.draws, "p": outcomes.p_value()}
-            for place, outcomes in sorted(self.places.items())
+            for place, outcomes in sorted(self.outcomes_by_site.items())
         }
 
 

@@ -144,12 +144,12 @@ class RecordedDice(Dice):
     # --- spawns ----------------------------------------------------------------------------------
 
     def _spawn_cell(self, _options: Sequence[int], _index: int) -> int:
-        return self.spawned(Site.SPAWN_CELL).cell
+        return self.next_transmission(Site.SPAWN_CELL).cell
 
     def _spawn_type(self, _options: Sequence[EnemyType], _index: int) -> EnemyType:
-        return self.spawned(Site.SPAWN_TYPE).type
+        return self.next_transmission(Site.SPAWN_TYPE).type
 
-    def spawned(self, site: Site) -> Transmission:
+    def next_transmission(self, site: Site) -> Transmission:
         """The recorded transmission that is about to be appended."""
         place, recorded = len(self.state.transmissions), self.recorded.transmissions
         if place >= len(recorded):

@@ -27,9 +27,9 @@ class StepReplay:
         self.state = _playable(before)
         self.step = step
         self.after = after
-        self.dice = self.told_dice()
+        self.dice = self.recorded_dice()
 
-    def told_dice(self) -> RecordedDice:
+    def recorded_dice(self) -> RecordedDice:
         """Dice that return the recorded outcomes."""
         return RecordedDice(self.state, self.after, self.step.order)
 

@@ -17,29 +17,29 @@ _BLOCKS = {content.name.lower() for content in rules.BLOCKS}
 _STATUS = {"stunned": "text", "disabled": "text", "from_siphon": "siphon"}
 
 
-def board(seen: dict[str, Any]) -> Iterator[SvgGroup]:
+def board(visible: dict[str, Any]) -> Iterator[SvgGroup]:
     """One group per cell, positioned from the board's upper left corner; row 5 is on top.
 
     Args:
-        seen: what the player sees (`view.view`).
+        visible: what the player sees (`view.view`).
     """
     for cell in range(rules.CELLS):
         r, c = rules.row(cell), rules.col(cell)
-        title = f"{r},{c} {cell_words(seen, cell)}".strip()
-        yield SvgGroup(title, c * CELL, (rules.SIZE - 1 - r) * CELL, tuple(_cell(seen, cell)))
+        title = f"{r},{c} {cell_words(visible, cell)}".strip()
+        yield SvgGroup(title, c * CELL, (rules.SIZE - 1 - r) * CELL, tuple(_cell(visible, cell)))
 
 
-def _cell(seen: dict[str, Any], cell: int) -> Marks:
-    facts = seen["cells"][cell]
-    here = cell_of(seen["player"]) == cell
-    pieces = [tuple(_player(seen["player"]))] if here else []
-    pieces += [tuple(_enemy(enemy)) for enemy in seen["enemies"] if cell_of(enemy) == cell]
-    coming = [piece for piece in seen["transmissions"] if cell_of(piece) == cell]
+def _cell(visible: dict[str, Any], cell: int) -> Marks:
+    facts = visible["cells"][cell]
+    here = cell_of(visible["player"]) == cell
+    pieces = [tuple(_player(visible["player"]))] if here else []
+    pieces += [tuple(_enemy(enemy)) for enemy in visible["enemies"] if cell_of(enemy) == cell]
+    coming = [piece for piece in visible["transmissions"] if cell_of(piece) == cell]
 
-    yield from _ground(facts, in_fire=cell in seen["fire"])
+    yield from _ground(facts, in_fire=cell in visible["fire"])
     if here:
-        yield shape("plate", "frame", _player_colour(seen["player"]))
-    if cell in seen["last_seen"]:
+        yield shape("plate", "frame", _player_colour(visible["player"]))
+    if cell in visible["last_seen"]:
         yield shape("piece", "last_seen", "cryptog")
     yield from _content(facts, alone=not pieces and not coming)
     for transmission in coming:

@@ -43,30 +43,30 @@ class SvgGroup(NamedTuple):
 Marks = Iterator[Mark | Text | SvgGroup]
 
 
-def shape(place: str, name: str, colour: str) -> Mark:
+def shape(anchor: str, name: str, colour: str) -> Mark:
     """A shape at a place of `look.PLACES`."""
-    return Mark(name, *ANCHORS[place], colour)
+    return Mark(name, *ANCHORS[anchor], colour)
 
 
-def row(place: str, name: str, colours: Sequence[str], *, centred: bool = False) -> Marks:
+def row(anchor: str, name: str, colours: Sequence[str], *, centred: bool = False) -> Marks:
     """The same shape once for each colour, a step of `look.STEPS` apart.
 
     Args:
-        place: of `look.PLACES`, where the first one is.
+        anchor: of `look.PLACES`, where the first one is.
         name: of the shape.
         colours: of the inks.
         centred: the row is centred on the place instead.
     """
-    x, y, size = ANCHORS[place]
-    dx, dy = STEPS[place]
+    x, y, size = ANCHORS[anchor]
+    dx, dy = STEPS[anchor]
     first = -(len(colours) - 1) / 2 if centred else 0
     for i, colour in enumerate(colours):
         yield Mark(name, x + (first + i) * dx, y + (first + i) * dy, size, colour)
 
 
-def text(place: str, line: str, colour: str) -> Text:
+def text(anchor: str, line: str, colour: str) -> Text:
     """A text at a place of `look.TEXT_PLACES`."""
-    return fit_text(line, *TEXT_ANCHORS[place], colour)
+    return fit_text(line, *TEXT_ANCHORS[anchor], colour)
 
 
 def fit_text(

@@ -25,26 +25,26 @@ _ENDINGS = {
 _FLAGS = {"SHOW": "show", "CALM": "calm", "STEP": "step"}  # state flag that a program sets
 
 
-def stage_stats(seen: dict[str, Any], width: float) -> Iterator[SvgGroup]:
+def stage_stats(visible: dict[str, Any], width: float) -> Iterator[SvgGroup]:
     """Stage, turn, next spawn (or how the game ended) and score, in a line of `width` units."""
-    stage, turn, score = seen["stage"], seen["turn"], seen["player"]["score"]
+    stage, turn, score = visible["stage"], visible["turn"], visible["player"]["score"]
     box = width / 4
     number = f"{stage}/{LAST_STAGE}"
     yield _stat(0, box, "stairs", "exit", number, "STAGE", f"stage {stage} of {LAST_STAGE}")
     yield _stat(box, box, "hourglass", "label", str(turn), "TURN", f"turn {turn}")
-    if seen["over"]:
-        icon, colour, word = _ENDINGS[seen["over"]]
+    if visible["over"]:
+        icon, colour, word = _ENDINGS[visible["over"]]
         yield _stat(2 * box, box, icon, colour, word, "GAME OVER", f"game over: {word.lower()}")
     else:
-        yield _next_spawn(seen, 2 * box, box)
+        yield _next_spawn(visible, 2 * box, box)
     yield _stat(3 * box, box, "star", "credits", str(score), "SCORE", f"score {score}")
 
 
-def _next_spawn(seen: dict[str, Any], x: float, width: float) -> SvgGroup:
+def _next_spawn(visible: dict[str, Any], x: float, width: float) -> SvgGroup:
     """Turns until the next scheduled spawn, and the number of spawns pending from siphoning."""
-    turns, owed = max(1, seen["next_task"] - seen["turn"]), seen["pending"]
-    turns_text = "-" if seen["calm"] else str(turns)
-    when = "no scheduled spawns" if seen["calm"] else f"next scheduled spawn in {turns} turns"
+    turns, owed = max(1, visible["next_task"] - visible["turn"]), visible["pending"]
+    turns_text = "-" if visible["calm"] else str(turns)
+    when = "no scheduled spawns" if visible["calm"] else f"next scheduled spawn in {turns} turns"
     if not owed:
         return _stat(x, width, "transmission", "transmission", turns_text, "SPAWN IN", when)
     title, room = f"{when}, {owed} owed to siphoning", width * 0.65
@@ -54,9 +54,9 @@ def _next_spawn(seen: dict[str, Any], x: float, width: float) -> SvgGroup:
     return stat._replace(marks=(*stat.marks, more))
 
 
-def player_stats(seen: dict[str, Any], width: float) -> Iterator[SvgGroup]:
+def player_stats(visible: dict[str, Any], width: float) -> Iterator[SvgGroup]:
     """Hp, credits, energy, data siphons and attack of the player, in a line of `width` units."""
-    player = seen["player"]
+    player = visible["player"]
     box, hp = width / 5, player["hp"]
     hearts = [
         Mark("heart", i * (_ICON + 2), 3, _ICON, "danger" if i < hp else "faint")
@@ -75,11 +75,11 @@ def player_stats(seen: dict[str, Any], width: float) -> Iterator[SvgGroup]:
 
 
 def _stat(
-    x: float, width: float, icon: str, colour: str, number: str, label: str, title: str
+    x: float, width: float, icon: str, colour: str, value: str, label: str, title: str
 ) -> SvgGroup:
     marks = (
         Mark(icon, 0, 3, _ICON, colour),
-        fit_text(number, _NUMBER_LEFT, 6, width - _NUMBER_LEFT - 8, _NUMBER, 0, "text"),
+        fit_text(value, _NUMBER_LEFT, 6, width - _NUMBER_LEFT - 8, _NUMBER, 0, "text"),
         _label(label, width),
     )
     return SvgGroup(title, x, 0, marks)
@@ -89,15 +89,15 @@ def _label(label: str, width: float) -> Text:
     return fit_text(label, 1, STAT_HEIGHT - _LABEL, width - 6, _LABEL, 0, "label")
 
 
-def rack(seen: dict[str, Any]) -> Iterator[SvgGroup]:
+def rack(visible: dict[str, Any]) -> Iterator[SvgGroup]:
     """A slot for siphoning and one for each program: lit if owned, bright if affordable too."""
-    player = seen["player"]
+    player = visible["player"]
     siphons = player["siphons"]
     yield _slot(0, "SIPHON", "siphon", "siphon" if siphons else "faint", "", siphons > 0)
     for i, program in enumerate(PROGRAMS, 1):
-        owned = program.name in seen["owned"]
+        owned = program.name in visible["owned"]
         affordable = player["credits"] >= program.credits and player["energy"] >= program.energy
-        active = program.name in _FLAGS and seen[_FLAGS[program.name]]
+        active = program.name in _FLAGS and visible[_FLAGS[program.name]]
         bright = active or (owned and affordable)
         colour = "text" if bright else "label" if owned else "faint"
         state = ", ".join(["owned"] * owned + ["active"] * active)
@@ -105,9 +105,9 @@ def rack(seen: dict[str, Any]) -> Iterator[SvgGroup]:
 
 
 def _slot(
-    place: int, name: str, icon: str, colour: str, state: str, lit: bool, active: bool = False
+    index: int, name: str, icon: str, colour: str, state: str, lit: bool, active: bool = False
 ) -> SvgGroup:
-    row, col = divmod(place, _COLUMNS)
+    row, col = divmod(index, _COLUMNS)
     ground = "program" if active else "fire" if lit else "hollow"
     marks = (
         Mark("slot", 0, 0, _SLOT, ground),

@@ -58,14 +58,14 @@ def in_words(state: Any, *, reveal: bool = False) -> str:
     return f"{words.title(seen)}\n{words.description(seen)}\n"
 
 
-def scene(seen: dict[str, Any]) -> list[SvgGroup]:
+def scene(visible: dict[str, Any]) -> list[SvgGroup]:
     """All groups of the picture of a `view`, back to front, independent of format."""
     return [
-        *_move(panel.stage_stats(seen, _BOARD), _MARGIN),
+        *_move(panel.stage_stats(visible, _BOARD), _MARGIN),
         SvgGroup("rows and columns", 0, _BOARD_TOP, tuple(_coordinates())),
-        *_move(board(seen), _BOARD_TOP),
-        *_move(panel.player_stats(seen, _BOARD), _PLAYER_TOP),
-        *_move(panel.rack(seen), _RACK_TOP),
+        *_move(board(visible), _BOARD_TOP),
+        *_move(panel.player_stats(visible, _BOARD), _PLAYER_TOP),
+        *_move(panel.rack(visible), _RACK_TOP),
     ]
 
 

@@ -135,7 +135,7 @@ def _mark_id(mark: Mark | Text) -> str:
     return "hm" + blake2b(repr(mark).encode(), digest_size=4).hexdigest()
 
 
-def _format_number(number: float) -> str:
+def _format_number(value: float) -> str:
     """The shortest text of a number rounded to hundredths."""
-    digits = f"{abs(number):.2f}".rstrip("0").rstrip(".").removeprefix("0") or "0"
-    return f"-{digits}" if number < 0 and digits != "0" else digits
+    digits = f"{abs(value):.2f}".rstrip("0").rstrip(".").removeprefix("0") or "0"
+    return f"-{digits}" if value < 0 and digits != "0" else digits

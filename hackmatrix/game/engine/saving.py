@@ -17,7 +17,7 @@ from hackmatrix.game.rules.board import (
 )
 from hackmatrix.game.rules.chance import MAX_WORD
 from hackmatrix.game.rules.enemies import MAX_DISABLED, MAX_ENEMIES, MAX_HP, EnemyType
-from hackmatrix.game.rules.programs import MAX_ATK_USES, MAX_SAVED_STATES, NUMBER, PROGRAMS
+from hackmatrix.game.rules.programs import MAX_ATK_USES, MAX_SAVED_STATES, PROGRAM_INDEX, PROGRAMS
 from hackmatrix.game.rules.stages import LAST_STAGE
 from hackmatrix.game.rules.stages import MAX_HP as PLAYER_HP
 
@@ -215,7 +215,7 @@ def cell_from_dict(data: Any, path: str) -> Cell:
     if cell.is_data:
         cell.points = fields.number("points", 0, MAX_POINTS, 0)
     if cell.is_program:
-        cell.program = NUMBER[fields.choice("program", NUMBER)]
+        cell.program = PROGRAM_INDEX[fields.choice("program", PROGRAM_INDEX)]
     fields.end()
     return cell
 
@@ -273,9 +273,9 @@ def _enemy_type(fields: Fields) -> EnemyType:
 def _owned(fields: Fields) -> list[int]:
     owned: list[int] = []
     for name, path in fields.items("owned", 0, len(PROGRAMS)):
-        if name not in list(NUMBER):
+        if name not in list(PROGRAM_INDEX):
             raise IllegalStateError(f"{path}: no program is called {shown(name)}")
-        if NUMBER[name] in owned:
+        if PROGRAM_INDEX[name] in owned:
             raise IllegalStateError(f"{path}: {name} is owned already")
-        owned.append(NUMBER[name])
+        owned.append(PROGRAM_INDEX[name])
     return owned

@@ -25,14 +25,14 @@ def mirrored_features(axis: int) -> tuple[int, ...]:
 
     def features() -> Iterator[int]:
         for group in GROUPS:
-            places = list(range(group.size))
+            positions = list(range(group.size))
             if group.steps:
-                places = [group.steps.index(_mirrored(step, axis)) for step in group.steps]
+                positions = [group.steps.index(_mirrored(step, axis)) for step in group.steps]
             elif group.name == "line":  # the player's row, one-hot, then the column
                 line = [list(range(SIZE)), list(range(SIZE, 2 * SIZE))]
                 line[axis].reverse()
-                places = [*line[ROWS], *line[COLUMNS]]
-            yield from (START[group.name] + place for place in places)
+                positions = [*line[ROWS], *line[COLUMNS]]
+            yield from (START[group.name] + place for place in positions)
 
     return tuple(features())
 

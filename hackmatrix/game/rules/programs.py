@@ -68,7 +68,7 @@ class ProgramId(IntEnum):
     HACK = 22
 
 
-NUMBER = {program.name: number for number, program in enumerate(PROGRAMS)}
+PROGRAM_INDEX = {program.name: number for number, program in enumerate(PROGRAMS)}
 
 MAX_SAVED_STATES = 4  # UNDO
 EXCH_ENERGY = 4

@@ -119,20 +119,20 @@ class ProcessBackend:
 
     def __init__(self, process: GameProcess) -> None:
         self._process = process
-        self._seen: dict[str, Any] = {}  # the last observation
+        self._observation: dict[str, Any] = {}  # the last observation
         self._done = False
 
     def reset(self, stream: int, episode: int = 0) -> None:
         """See `Backend`."""
         if episode:
             raise UserError(f"backend process starts episode 0 of a stream alone, not {episode}")
-        self._seen = self._process.ask("reset", seed=stream)["observation"]
+        self._observation = self._process.ask("reset", seed=stream)["observation"]
         self._done = False
 
     def step(self, action: int) -> StepResult:
         """See `Backend`."""
         answer = self._process.ask("step", actionIndex=action)
-        self._seen, self._done = answer["observation"], bool(answer["done"])
+        self._observation, self._done = answer["observation"], bool(answer["done"])
         info = answer.get("info", {})
         info.setdefault("reward_breakdown", {})
         return StepResult(float(answer["reward"]), self._done, info)
@@ -149,7 +149,7 @@ class ProcessBackend:
 
     def state(self) -> State:
         """See `Backend`."""
-        return state_from(self._seen)
+        return state_from(self._observation)
 
     def close(self) -> None:
         """See `Backend`."""

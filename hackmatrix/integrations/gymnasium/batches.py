@@ -53,8 +53,8 @@ class GameBatch(Protocol):
     def play(self, games: Any, actions: NDArray[np.int32]) -> tuple[Any, BatchStep]:
         """Takes an action in each game; `games` is used up."""
 
-    def state(self, games: Any, number: int) -> State:
+    def state(self, games: Any, index: int) -> State:
         """One of the games, in the Python engine."""
 
-    def stored(self, games: Any) -> Any:
+    def snapshot(self, games: Any) -> Any:
         """The games in arrays that can be pickled, and that no step changes."""

@@ -188,9 +188,9 @@ class GameEnv(gymnasium.Env[Any, Any]):
     def _observation(self) -> Any:
         return arrange_record(self._backend.record(), self._layout)
 
-    def _progress(self, before: Player, taken: StepResult) -> float:
-        completed, died = (bool(taken.info.get(flag)) for flag in ("stage_complete", "death"))
-        won = taken.done and completed
+    def _progress(self, before: Player, result: StepResult) -> float:
+        completed, died = (bool(result.info.get(flag)) for flag in ("stage_complete", "death"))
+        won = result.done and completed
         return progress(before, self.state().player, completed=completed, won=won, died=died)
 
     def _show(self) -> None:
@@ -220,12 +220,12 @@ class _Stats:
         self.actions: Counter[str] = Counter()
         self.reward = 0.0
 
-    def add(self, action: int, taken: StepResult) -> None:
+    def add(self, action: int, result: StepResult) -> None:
         """Adds a step."""
         kind = "program" if action >= FIRST_PROGRAM else "siphon" if action == SIPHON else "move"
         self.actions[kind] += 1
-        self.reward += taken.reward
-        for name, points in taken.info["reward_breakdown"].items():
+        self.reward += result.reward
+        for name, points in result.info["reward_breakdown"].items():
             self.parts[name] += points
 
     def as_info(self, stage: int) -> dict[str, Any]:

@@ -47,7 +47,7 @@ class JaxBatch:
         self._begin = on_devices(self._begin_games, mesh, SHARDED, SHARDED)
         self._play = on_devices(self._play_games, mesh, SHARDED, SHARDED, donate_argnums=0)
         self._replace = on_devices(_choose, mesh, SHARDED, SHARDED)
-        self._observed = jax.jit(self._shown)
+        self._observed = jax.jit(self._observe)
 
     def begin(self, streams: NDArray[np.uint32]) -> Begun:
         """Begins the first game of each stream."""
@@ -70,17 +70,17 @@ class JaxBatch:
             step = step._replace(final_observation=np.array(taken.final_observation))
         return after, step
 
-    def state(self, games: _Games, number: int) -> State:
+    def state(self, games: _Games, index: int) -> State:
         """One of the games, in the Python engine."""
-        state: State = jax.tree.map(lambda x: x[number], games.state).to_engine()
+        state: State = jax.tree.map(lambda x: x[index], games.state).to_engine()
         return state
 
-    def stored(self, games: _Games) -> _Games:
+    def snapshot(self, games: _Games) -> _Games:
         """The games in arrays that can be pickled, and that no step changes."""
         stored: _Games = jax.tree.map(np.array, games)
         return stored
 
-    def _shown(self, records: Array) -> Array:
+    def _observe(self, records: Array) -> Array:
         if self._observation == COMPACT:
             return records
         seen = jax.vmap(self._env.features)(records)
@@ -90,7 +90,7 @@ class JaxBatch:
         zero = jnp.zeros_like(streams)
         records, state = jax.vmap(self._env.reset_game)(streams, zero)
         games = _Games(state, records, jnp.zeros(streams.shape, bool))
-        return games, jax.vmap(self._env.action_mask)(state), self._shown(records)
+        return games, jax.vmap(self._env.action_mask)(state), self._observe(records)
 
     def _play_games(self, games: _Games, actions: Array) -> tuple[_Games, Any]:
         records, state, reward, terminated, truncated, info = jax.vmap(
@@ -112,8 +112,8 @@ class JaxBatch:
         if not self._tells_final:  # where no action counts, a player may choose any
             mask |= (terminated | truncated)[:, None]
         results: dict[str, Any] = {
-            "observation": self._shown(shown),
-            "final_observation": self._shown(final) if self._tells_final else shown,
+            "observation": self._observe(shown),
+            "final_observation": self._observe(final) if self._tells_final else shown,
             "mask": mask,
             "reward": reward,
             "terminated": terminated,

@@ -42,7 +42,7 @@ class NativeBatch:
     def begin(self, streams: NDArray[np.uint32]) -> Begun:
         """Begins the first game of each stream."""
         games = batch.reset(streams, np.zeros_like(streams), threads=self._threads)
-        return self._begun(games, np.zeros(len(streams), np.bool_))
+        return self._begin(games, np.zeros(len(streams), np.bool_))
 
     def replace(
         self, chosen: NDArray[np.bool_], begun: Begun, games: _Played, mask: Array
@@ -51,11 +51,11 @@ class NativeBatch:
         del mask
         for of_all, new in zip(games.games, begun.games.games, strict=True):
             of_all[chosen] = new[chosen]
-        return self._begun(games.games, games.waiting & ~chosen)
+        return self._begin(games.games, games.waiting & ~chosen)
 
-    def _begun(self, games: Games, waiting: Array) -> Begun:
+    def _begin(self, games: Games, waiting: Array) -> Begun:
         records, mask = batch.observe(games, threads=self._threads)
-        return Begun(_Played(games, waiting), batch.flags(mask), self._shown(records))
+        return Begun(_Played(games, waiting), batch.flags(mask), self._observe(records))
 
     def play(self, games: _Played, actions: NDArray[np.int32]) -> tuple[_Played, BatchStep]:
         """Takes an action in each game; `games` is used up."""
@@ -73,12 +73,12 @@ class NativeBatch:
         ended = np.flatnonzero(over)
         mask, final = batch.flags(step.mask), None
         if mode == AutoresetMode.SAME_STEP:
-            final = self._shown(step.final_observation) if ended.size else None
+            final = self._observe(step.final_observation) if ended.size else None
         else:  # where no action counts, a player may choose any
             mask[ended] = True
             step.observation[ended] = step.final_observation[ended]
         return _Played(games.games, over & (mode == AutoresetMode.NEXT_STEP)), BatchStep(
-            observation=self._shown(step.observation),
+            observation=self._observe(step.observation),
             final_observation=final,
             mask=mask,
             reward=step.reward,
@@ -87,15 +87,15 @@ class NativeBatch:
             facts={name: getattr(step, name) for name in _FACTS},
         )
 
-    def state(self, games: _Played, number: int) -> State:
+    def state(self, games: _Played, index: int) -> State:
         """One of the games, in the Python engine."""
-        return state_to_engine(games.games, number)
+        return state_to_engine(games.games, index)
 
-    def stored(self, games: _Played) -> _Played:
+    def snapshot(self, games: _Played) -> _Played:
         """The games in arrays that can be pickled, and that no step changes."""
         return _Played(Games(*(x.copy() for x in games.games)), games.waiting)
 
-    def _shown(self, records: Array) -> Array:
+    def _observe(self, records: Array) -> Array:
         layout = self._settings.observation
         layout = "classic" if layout == "dict" else layout
         return observations_of(records, layout, threads=self._threads)

@@ -12,25 +12,25 @@ from hackmatrix.integrations.process.set_state import PROGRAM_BY_NAME
 Json = dict[str, Any]
 
 
-def state_from(seen: Json) -> State:
+def state_from(observation: Json) -> State:
     """The state that an observation of the process shows; what it does not show is as at a start.
 
     It is good for observations in the layouts "dict" and "classic" and for drawing. Question blocks
     hold data, and transmissions are of viruses where their type is hidden.
     """
-    cells = [cell for row in seen["cells"] for cell in row]
+    cells = [cell for row in observation["cells"] for cell in row]
     exits = [index for index, cell in enumerate(cells) if cell["isExit"]]
     return State(
         dice=Dice(0, 0),
         exit=exits[0] if exits else 0,
         player=Player(
-            seen["playerRow"] * SIZE + seen["playerCol"],
-            hp=seen["playerHP"],
-            credits=seen["credits"],
-            energy=seen["energy"],
-            siphons=seen["dataSiphons"],
-            attack=seen["baseAttack"],
-            score=seen["score"],
+            observation["playerRow"] * SIZE + observation["playerCol"],
+            hp=observation["playerHP"],
+            credits=observation["credits"],
+            energy=observation["energy"],
+            siphons=observation["dataSiphons"],
+            attack=observation["baseAttack"],
+            score=observation["score"],
         ),
         cells=[_cell(cell) for cell in cells],
         enemies=[_enemy(i, cell["enemy"]) for i, cell in enumerate(cells) if "enemy" in cell],
@@ -39,23 +39,25 @@ def state_from(seen: Json) -> State:
             for i, cell in enumerate(cells)
             if "transmission" in cell
         ],
-        owned=[action - FIRST_PROGRAM for action in seen["ownedPrograms"]],
-        stage=seen["stage"],
-        turn=seen["turn"],
-        show=seen["showActivated"],
-        calm=seen["scheduledTasksDisabled"],
+        owned=[action - FIRST_PROGRAM for action in observation["ownedPrograms"]],
+        stage=observation["stage"],
+        turn=observation["turn"],
+        show=observation["showActivated"],
+        calm=observation["scheduledTasksDisabled"],
     )
 
 
-def _cell(seen: Json) -> Cell:
+def _cell(fields: Json) -> Cell:
     cell = Cell(
-        credits=seen.get("credits", 0), energy=seen.get("energy", 0), center=seen["siphonCenter"]
+        credits=fields.get("credits", 0),
+        energy=fields.get("energy", 0),
+        center=fields["siphonCenter"],
     )
-    if "block" in seen:
-        _add_block(cell, seen["block"])
-    elif seen["isExit"]:
+    if "block" in fields:
+        _add_block(cell, fields["block"])
+    elif fields["isExit"]:
         cell.content = Content.EXIT
-    elif seen["isDataSiphon"]:
+    elif fields["isDataSiphon"]:
         cell.content = Content.SIPHON
     return cell
 
@@ -73,17 +75,17 @@ def _add_block(cell: Cell, block: Json) -> None:
         cell.program = by_name if index is None else index - FIRST_PROGRAM
 
 
-def _enemy(cell: int, seen: Json) -> Enemy:
+def _enemy(cell: int, fields: Json) -> Enemy:
     return Enemy(
-        EnemyType[seen["type"].upper()],
+        EnemyType[fields["type"].upper()],
         cell,
-        seen["hp"],
-        stunned=seen["isStunned"],
-        from_siphon=seen["spawnedFromSiphon"],
+        fields["hp"],
+        stunned=fields["isStunned"],
+        from_siphon=fields["spawnedFromSiphon"],
     )
 
 
-def _transmission(cell: int, seen: Json) -> Transmission:
+def _transmission(cell: int, fields: Json) -> Transmission:
     return Transmission(
-        cell, seen["turnsUntilSpawn"], EnemyType[seen.get("enemyType", "virus").upper()]
+        cell, fields["turnsUntilSpawn"], EnemyType[fields.get("enemyType", "virus").upper()]
     )

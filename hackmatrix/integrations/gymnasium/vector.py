@@ -113,10 +113,10 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._games: Any = None
         self._masks: Masks = np.zeros((num_envs, NUM_ACTIONS), np.bool_)
         self._over = np.zeros(num_envs, np.bool_)
-        self._each = [_OneGame(self, number) for number in range(num_envs)]
+        self._views = [_OneGame(self, number) for number in range(num_envs)]
 
     def __getstate__(self) -> dict[str, Any]:
-        games = None if self._games is None else self._batch.stored(self._games)
+        games = None if self._games is None else self._batch.snapshot(self._games)
         return self.__dict__ | {"_games": games, "_batch": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -155,7 +155,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         else:
             self._over[:] = False
         self._games, self._masks = begun.games, begun.mask
-        return self._arranged(begun.observation), {"action_mask": self._masks.copy()}
+        return self._arrange(begun.observation), {"action_mask": self._masks.copy()}
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Takes an action in each game; see `gymnasium.vector.VectorEnv.step`.
@@ -183,7 +183,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._masks = step.mask
         infos: dict[str, Any] = {"action_mask": step.mask.copy(), **step.facts}
         if step.final_observation is not None:
-            last = self._arranged(step.final_observation)
+            last = self._arrange(step.final_observation)
             final = np.full(self.num_envs, None, object)
             for i in np.flatnonzero(ended):
                 final[i] = {k: x[i] for k, x in last.items()} if isinstance(last, dict) else last[i]
@@ -192,7 +192,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             infos |= {"final_info": facts, "_final_info": ended}
         if self.autoreset_mode == AutoresetMode.DISABLED:
             self._over = ended.copy()
-        observations = self._arranged(step.observation)
+        observations = self._arrange(step.observation)
         return observations, step.reward, step.terminated, step.truncated, infos
 
     def render(self) -> tuple[Any, ...] | None:
@@ -218,7 +218,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         Raises:
             AttributeError: games have nothing of that name.
         """
-        found = [getattr(game, name) for game in self._each]
+        found = [getattr(game, name) for game in self._views]
         return tuple(each(*args, **kwargs) if callable(each) else each for each in found)
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
@@ -238,7 +238,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         each = values if isinstance(values, list | tuple) else [values] * self.num_envs
         if len(each) != self.num_envs:
             raise UserError(f"values must be one or {self.num_envs}, got {len(each)}")
-        for game, value in zip(self._each, each, strict=True):
+        for game, value in zip(self._views, each, strict=True):
             setattr(game, name, value)
 
     def close_extras(self, **kwargs: Any) -> None:
@@ -265,20 +265,20 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         streams = [next(drawn) if each is None else stream_of(int(each)) for each in seeds]
         return np.array(streams, np.uint32)
 
-    def _arranged(self, observations: Any) -> Any:
+    def _arrange(self, observations: Any) -> Any:
         return split(observations) if self._layout == "dict" else observations
 
 
 class _OneGame:
     """One of the games, for `call`, `get_attr` and `set_attr`."""
 
-    def __init__(self, games: GameVectorEnv, number: int) -> None:
-        """Shows game `number` of `games`."""
+    def __init__(self, games: GameVectorEnv, index: int) -> None:
+        """Shows game `index` of `games`."""
         self.observation_space = games.single_observation_space
         self.action_space = games.single_action_space
         self.metadata = games.metadata
         self.render_mode = games.render_mode
-        self._games, self._number = games, number
+        self._games, self._index = games, index
 
     @property
     def spec(self) -> Any:
@@ -287,4 +287,4 @@ class _OneGame:
 
     def action_masks(self) -> Masks:
         """bool[28], the valid actions; all after the end of the game."""
-        return self._games._masks[self._number].copy()
+        return self._games._masks[self._index].copy()

@@ -208,5 +208,5 @@ def _row_and_col(cell: int) -> Json:
     return {"row": row(cell), "col": col(cell)}
 
 
-def _name(kind: EnemyType) -> str:
-    return kind.name.lower()
+def _name(enemy_type: EnemyType) -> str:
+    return enemy_type.name.lower()

@@ -70,7 +70,7 @@ class GameProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._has_answered = False
         self._read = b""  # read from the process and not yet used
-        self._words: deque[str] = deque(maxlen=_LAST_WORDS)
+        self._last_lines: deque[str] = deque(maxlen=_LAST_WORDS)
         self._listener: threading.Thread | None = None
 
     def __enter__(self) -> Self:
@@ -78,7 +78,7 @@ class GameProcess:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        exc_type: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
@@ -105,7 +105,7 @@ class GameProcess:
         except OSError:
             line = b""
         if not line:
-            raise self._lost("has ended")
+            raise self._end_with_error("has ended")
         return _answer(action, line)
 
     def close(self) -> None:
@@ -128,7 +128,7 @@ class GameProcess:
         if self._process is not None and self._process.poll() is None:
             return self._process
         if self._process is not None and action in _NEED_A_GAME:
-            raise self._lost("has ended")
+            raise self._end_with_error("has ended")
         self.close()
         pipe = subprocess.PIPE
         try:
@@ -139,7 +139,7 @@ class GameProcess:
         except OSError as error:
             raise UserError(f"{self.command[0]}: can't be started: {error.strerror}") from error
         self._has_answered = False
-        self._words.clear()
+        self._last_lines.clear()
         self._listener = threading.Thread(target=self._listen, args=(self._process,), daemon=True)
         self._listener.start()
         return self._process
@@ -148,9 +148,9 @@ class GameProcess:
         """Reads what the process says on stderr, so that it never waits for a reader."""
         with process.stderr as stderr:  # type: ignore[union-attr]
             for line in stderr:
-                self._words.append(line.decode(errors="replace").rstrip())
+                self._last_lines.append(line.decode(errors="replace").rstrip())
                 if self._echo:
-                    print(self._words[-1], file=sys.stderr)
+                    print(self._last_lines[-1], file=sys.stderr)
 
     def _line(self, process: "subprocess.Popen[bytes]") -> bytes:
         """One line of the process's answers; empty if they end."""
@@ -160,7 +160,7 @@ class GameProcess:
         while b"\n" not in self._read:
             left = until - time.monotonic()
             if left <= 0 or not select.select([output], [], [], left)[0]:
-                raise self._lost(f"did not answer within {timeout:g} s")
+                raise self._end_with_error(f"did not answer within {timeout:g} s")
             chunk = os.read(output, _CHUNK)
             if not chunk:
                 return b""
@@ -169,7 +169,7 @@ class GameProcess:
         self._has_answered = True
         return line
 
-    def _lost(self, what: str) -> GameProcessError:
+    def _end_with_error(self, what: str) -> GameProcessError:
         """Ends the process; the error says what happened, and what the process said last."""
         process, code = self._process, None
         if process is not None:
@@ -179,7 +179,7 @@ class GameProcess:
                 process.kill()
             self.close()
         how = "" if code is None else f" with exit code {code}"
-        said = " | ".join(filter(None, self._words))
+        said = " | ".join(filter(None, self._last_lines))
         last = f"; it said last: {said}" if said else ", and said nothing on stderr"
         return GameProcessError(f"the game process {self.command[0]} {what}{how}{last}")
 

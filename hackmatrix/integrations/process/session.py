@@ -73,11 +73,11 @@ class ProcessSession:
             fields.prefix = ""
             return self._commands[fields.choice("action", self._commands)](fields)
         except UserError as error:
-            return self._refused(line, str(error))
+            return self._refuse(line, str(error))
         except RecursionError:
-            return self._refused(line, "not JSON: nested too deeply")
+            return self._refuse(line, "not JSON: nested too deeply")
 
-    def _refused(self, line: bytes, why: str) -> str:
+    def _refuse(self, line: bytes, why: str) -> str:
         self._trace(f"refused: {line[:_LONGEST]!r}: {why}")
         return to_json({"error": why})
 

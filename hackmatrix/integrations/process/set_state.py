@@ -13,7 +13,7 @@ from hackmatrix.game.engine.state import Cell, Enemy, Player, State, Transmissio
 from hackmatrix.game.rules.actions import FIRST_PROGRAM, NUM_ACTIONS
 from hackmatrix.game.rules.board import CELLS, LIMIT, Content
 from hackmatrix.game.rules.enemies import MAX_ENEMIES, EnemyType
-from hackmatrix.game.rules.programs import NUMBER, ProgramId
+from hackmatrix.game.rules.programs import PROGRAM_INDEX, ProgramId
 from hackmatrix.game.rules.stages import LAST_STAGE
 from hackmatrix.game.rules.stages import MAX_HP as PLAYER_HP
 
@@ -22,7 +22,7 @@ MOST_ENTRIES = 1_000  # of a list in which several may name one cell or program
 DEFAULT_POINTS = 5
 DEFAULT_PROGRAM_SPAWN = 2
 
-PROGRAM_BY_NAME = {name.lower(): number for name, number in NUMBER.items()} | {
+PROGRAM_BY_NAME = {name.lower(): number for name, number in PROGRAM_INDEX.items()} | {
     "dbom": ProgramId.D_BOM,
     "d_bomb": ProgramId.D_BOM,
     "antiv": ProgramId.ANTI_V,

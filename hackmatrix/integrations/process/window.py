@@ -40,7 +40,7 @@ class Window:
         # What was played of the game, a tree without branches: its last node is the present.
         self.tree = _from(read_state({"player": {"row": 0, "col": 0}}, Dice(0, 0)))
         self._write, self._session = write, session
-        session.on_change = self._changed
+        session.on_change = self._on_change
         self._acting: Tab | None = None
 
     def serve(self, requests: Iterable[bytes]) -> None:
@@ -64,7 +64,7 @@ class Window:
             raise UserError(json.loads(answer)["error"])
         self._write(f'{{"manual":{to_json(request)},{answer[1:]}')
 
-    def _changed(self, state: State, action: int | None) -> None:
+    def _on_change(self, state: State, action: int | None) -> None:
         present = len(self.tree.nodes) - 1
         if action is None or len(self.tree.nodes) >= MOST_NODES:
             self.tree = _from(state)
@@ -82,7 +82,7 @@ class Tab(page.Session):
 
     def __init__(self, window: Window) -> None:
         self.window = window
-        self.told = 1  # nodes that the page knows
+        self.nodes_shown = 1  # nodes that the page knows
         super().__init__()
         self._join()
         window.tabs.add(self)
@@ -135,21 +135,21 @@ class Tab(page.Session):
         if self.at == last:
             self._join(from_start=len(self.window.tree.nodes) <= _FAR)
             answer = self._position(fresh=True)
-            return answer | {"nodes": answer["nodes"][: self.told], "behind": self._behind()}
+            return answer | {"nodes": answer["nodes"][: self.nodes_shown], "behind": self._behind()}
         self.at = self.at + 1 if last - self.at <= _FAR else last
-        added = self.tree.nodes[self.told : self.at + 1]
-        self.told = self.at + 1
-        return self._played(added) | {"behind": self._behind()}
+        added = self.tree.nodes[self.nodes_shown : self.at + 1]
+        self.nodes_shown = self.at + 1
+        return self._answer_play(added) | {"behind": self._behind()}
 
     def _join(self, *, from_start: bool = False) -> None:
         """Shows the game that is played now, at its present or from its start."""
         self._open(self.window.tree.game)
         self.tree = self.window.tree
-        self.told = 1 if from_start else len(self.tree.nodes)
-        self.at = self.told - 1
+        self.nodes_shown = 1 if from_start else len(self.tree.nodes)
+        self.at = self.nodes_shown - 1
 
     def _follows(self) -> bool:
-        return self.at == self.told - 1
+        return self.at == self.nodes_shown - 1
 
     def _behind(self) -> int:
         """Steps to the present; the change to another game counts as one."""
@@ -157,7 +157,7 @@ class Tab(page.Session):
 
     def _play(self, action: int, by: str) -> GameNode:
         self.window.play(self, action="step", actionIndex=action)
-        self.at, self.told = len(self.tree.nodes) - 1, len(self.tree.nodes)
+        self.at, self.nodes_shown = len(self.tree.nodes) - 1, len(self.tree.nodes)
         return self._node()
 
 

@@ -102,7 +102,7 @@ class Episodes(BaseCallback):
             "episode/count": float(self._count),
         }
         if ended:
-            numbers = [each.numbers() for each in ended]
+            numbers = [each.figures() for each in ended]
             row |= {
                 f"episode/{name}": float(np.mean([each[name] for each in numbers]))
                 for name in numbers[0]
@@ -277,7 +277,7 @@ class StopCallback(BaseCallback):
 
     def check(self) -> None:
         """Ends the training here if a signal has asked for it."""
-        if self.request.requested:
+        if self.request.is_requested:
             raise KeyboardInterrupt
 
     def close(self) -> None:
@@ -300,4 +300,4 @@ class StopCallback(BaseCallback):
         self._is_learning = True
 
     def _on_step(self) -> bool:
-        return not self.request.requested
+        return not self.request.is_requested

@@ -47,11 +47,11 @@ def single(max_steps: int, **options: Any) -> gymnasium.Env[Any, Any]:
     return Monitor(StatsOfTruncated(limited))
 
 
-def singles(number: int, max_steps: int, **options: Any) -> VecEnv:
+def singles(num_envs: int, max_steps: int, **options: Any) -> VecEnv:
     """Several games at once, each in a process of its own; one alone in this process.
 
     Args:
-        number: how many games.
+        num_envs: how many games.
         max_steps: see `single`.
         options: of `GameEnv`.
 
@@ -59,10 +59,10 @@ def singles(number: int, max_steps: int, **options: Any) -> VecEnv:
         UserError: an option is wrong.
     """
     make = partial(single, max_steps, **options)
-    if number == 1:
+    if num_envs == 1:
         return DummyVecEnv([make])
     make().close()  # a wrong option is told here, once, and not by each process
-    return GamesInProcesses([partial(_ErrorReporting, make)] * number)
+    return GamesInProcesses([partial(_ErrorReporting, make)] * num_envs)
 
 
 _ERROR = "game_process_error"  # key of an info
@@ -112,7 +112,7 @@ class GamesInProcesses(SubprocVecEnv):
         """
         with _as_game_process_error():
             observations = super().reset()
-        self._raise_reported(self.reset_infos)
+        self._raise_errors(self.reset_infos)
         return observations
 
     def step(self, actions: Array) -> Any:
@@ -123,10 +123,10 @@ class GamesInProcesses(SubprocVecEnv):
         """
         with _as_game_process_error():
             step = super().step(actions)
-        self._raise_reported([*step[3], *self.reset_infos])
+        self._raise_errors([*step[3], *self.reset_infos])
         return step
 
-    def _raise_reported(self, infos: Sequence[dict[str, Any]]) -> None:
+    def _raise_errors(self, infos: Sequence[dict[str, Any]]) -> None:
         for error in (info[_ERROR] for info in infos if _ERROR in info):
             raise error
 
@@ -207,12 +207,14 @@ class JaxVecEnv(VecEnv):
         dones = terminated | truncated
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         for i in np.flatnonzero(dones).tolist():
-            infos[i] = self._ended(i, infos_of_all, bool(truncated[i] & ~terminated[i]))
+            infos[i] = self._info_of_ended(i, infos_of_all, bool(truncated[i] & ~terminated[i]))
         for sums in (self._parts, self._kinds, self._returns):
             sums[dones] = 0
         return observations, rewards, dones, infos
 
-    def _ended(self, i: int, infos_of_all: dict[str, Any], truncated: bool) -> dict[str, Any]:
+    def _info_of_ended(
+        self, i: int, infos_of_all: dict[str, Any], truncated: bool
+    ) -> dict[str, Any]:
         parts = dict(zip(REWARD_PARTS, self._parts[i].round(3).tolist(), strict=True))
         kinds = dict(zip(("move", "siphon", "program"), self._kinds[i].tolist(), strict=True))
         length, last = int(infos_of_all["episode_length"][i]), infos_of_all["final_obs"]

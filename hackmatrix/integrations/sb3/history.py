@@ -18,13 +18,13 @@ _COLUMNS = ["run_id", "timestamp", "episode_num", "timestep", "total_reward", *_
 class Episode(NamedTuple):
     """A finished or truncated episode."""
 
-    number: int  # from 1 on, in its run
+    episode_num: int  # from 1 on, in its run
     timestep: int  # of the run, when it ended
     total_reward: float
     stats: dict[str, Any]  # as `info["episode_stats"]`
     truncated: bool
 
-    def numbers(self) -> dict[str, float]:
+    def figures(self) -> dict[str, float]:
         """Its figures, under the names that trackers show them by."""
         counts = self.stats["action_counts"]
         return {
@@ -71,7 +71,7 @@ class History:
         """Adds episodes of a run, all or none."""
         names = [name for name in _COLUMNS if name != "timestamp"]
         rows = [
-            (run, each.number, each.timestep, each.total_reward, *each.numbers().values())
+            (run, each.episode_num, each.timestep, each.total_reward, *each.figures().values())
             for each in episodes
         ]
         places = ", ".join("?" * len(names))

@@ -67,7 +67,7 @@ class _WatchedGame(NamedTuple):
     total: float  # the sum of the rewards
 
     @property
-    def cleared(self) -> int:
+    def stages_cleared(self) -> int:
         """The stages that it cleared."""
         return self.stage - (self.ending != "won")
 
@@ -80,14 +80,16 @@ class _WatchedGame(NamedTuple):
 def _means(games: list[_WatchedGame]) -> str:
     cleared, total, won = (
         sum(numbers) / len(games)
-        for numbers in zip(*((g.cleared, g.total, g.ending == "won") for g in games), strict=True)
+        for numbers in zip(
+            *((g.stages_cleared, g.total, g.ending == "won") for g in games), strict=True
+        )
     )
     return f"{cleared:.2f} stages cleared, {won:.0%} won, return {total:+.2f}"
 
 
-def _play(options: SB3WatchOptions, model: Any, env: Any, number: int, live: bool) -> _WatchedGame:
+def _play(options: SB3WatchOptions, model: Any, env: Any, index: int, live: bool) -> _WatchedGame:
     """Plays a game."""
-    observation, _ = env.reset(seed=options.seed + number)
+    observation, _ = env.reset(seed=options.seed + index)
     total, steps, done = 0.0, 0, False
     info: dict[str, Any] = {}
     while not done and steps < options.max_steps:

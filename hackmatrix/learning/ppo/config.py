@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 from hackmatrix.agents.networks.algorithms import ALGORITHMS, PPO
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.options import GIVEN, check, flag, option
+from hackmatrix.core.options import PRESENCE, check, flag, option
 
 MAX_GROUPS = 64
 SCHEDULES = ("constant", "linear", "cosine")
@@ -96,13 +96,13 @@ class PPOConfig:
         None,
         "ppo: make no further epoch of an update after one whose KL divergence exceeds this",
         above=0,
-        compiled=GIVEN,
+        compiled=PRESENCE,
     )
     clip_value_loss: float | None = option(
         None,
         "ppo: clip range of the values' change in an update, in scaled rewards",
         above=0,
-        compiled=GIVEN,
+        compiled=PRESENCE,
     )
     params_average: float | None = option(
         None,
@@ -110,7 +110,7 @@ class PPOConfig:
         "the last ones",
         above=0,
         at_most=1,
-        compiled=GIVEN,
+        compiled=PRESENCE,
     )
     exploration_initial_eps: float = option(
         1.0, "pqn: chance of a random action at first", at_least=0, at_most=1, compiled=False

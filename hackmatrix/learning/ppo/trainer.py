@@ -256,7 +256,7 @@ class Trainer:
         params, scale = mesh.local((params, state.feature_scale))
         if scale is None:
             return params
-        fold = FeatureScale.folded if len(self.agents) == 1 else jax.vmap(FeatureScale.folded)
+        fold = FeatureScale.fold if len(self.agents) == 1 else jax.vmap(FeatureScale.fold)
         return fold(scale, params)
 
     def anomaly(self, state: TrainState) -> tuple[int, anomalies.Anomaly] | None:
@@ -389,11 +389,11 @@ class Trainer:
             features = (dense_features(self.task.env, obs) - scale.mean) * counted
             return (sums[0] + features.sum(axis=0), sums[1] + (features**2).sum(axis=0)), None
 
-        counted = scale.counted(rollout.tasks)
+        counted = scale.feature_counts(rollout.tasks)
         zeros = jnp.zeros(self.task.env.feature_size)
         sums, _ = jax.lax.scan(add, (zeros, zeros), rollout.steps.obs)
         sums, squares = mesh.psum(sums)
-        return scale.updated(sums, squares, scale.counted(self._steps(rollout)))
+        return scale.update(sums, squares, scale.feature_counts(self._steps(rollout)))
 
     def _searched(self, state: TrainState, rollout: Rollout, learned: Learned) -> Array:
         if learned.anomalies is None:
@@ -433,7 +433,7 @@ def _same(games: RolloutCarry) -> RolloutCarry:
 
 
 def _network_params(state: TrainState) -> Any:
-    return (lambda params: params) if state.feature_scale is None else state.feature_scale.folded
+    return (lambda params: params) if state.feature_scale is None else state.feature_scale.fold
 
 
 def _averaged(state: TrainState, params: PyTree, hyper: Hyperparameters) -> PyTree | None:

@@ -125,7 +125,7 @@ class Health:
 
     def __init__(self, metrics: Sequence[Metric]) -> None:
         self._metrics = metrics
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._returns = {name: deque[float](maxlen=WINDOW) for name in _judged_returns(metrics)}
         self._enough = {metric.name: metric.enough for metric in metrics}
         self._speeds: list[float] = []
@@ -157,9 +157,9 @@ class Health:
         alarms = [
             Alarm(rule.name, rule.severity, update, f"{seen}: {rule.advice}")
             for rule, seen in findings
-            if rule.name not in self._told
+            if rule.name not in self._reported
         ]
-        self._told.update(alarm.name for alarm in alarms)
+        self._reported.update(alarm.name for alarm in alarms)
         self.holding = {rule.name for rule, _ in findings}
         severities = {rule.severity for rule, _ in findings}
         self.worst = next((each for each in reversed(Severity) if each in severities), None)
@@ -170,11 +170,11 @@ class Health:
             if metric.name not in finite:
                 continue
             value = finite[metric.name]
-            crossed = [limit for limit in metric.limits if limit.crossed(value)]
+            crossed = [limit for limit in metric.limits if limit.is_crossed(value)]
             if crossed:
                 # Only the worst is reported; the milder ones are marked as raised, as they would be
                 # old news later.
-                self._told.update(limit.alarm for limit in crossed[:-1])
+                self._reported.update(limit.alarm for limit in crossed[:-1])
                 yield _of_limit(metric, crossed[-1]), f"{metric.name} {value:.4g} is {crossed[-1]}"
 
     def _search(self, divergence: float, information: float) -> Iterator[Finding]:

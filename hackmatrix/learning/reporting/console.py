@@ -92,7 +92,7 @@ class Console:
         try:
             self._log = open_no_link(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         except OSError as error:
-            self._tell_log_failed(error)
+            self._warn_log_failed(error)
         else:
             self._append_to_log(lines)
 
@@ -195,9 +195,9 @@ class Console:
         try:
             os.write(cast(int, self._log), lines.encode("utf-8", "replace"))
         except OSError as error:
-            self._tell_log_failed(error)
+            self._warn_log_failed(error)
 
-    def _tell_log_failed(self, error: OSError) -> None:
+    def _warn_log_failed(self, error: OSError) -> None:
         if not self._log_failed:
             self._log_failed = True
             reason = error.strerror or error

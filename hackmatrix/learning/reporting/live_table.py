@@ -121,5 +121,5 @@ def _text_of(metric: Metric, shown: Shown, value: float | None) -> Text:
         return Text("-", "dim")
     if not math.isfinite(value):
         return Text(str(value), "bold red")
-    crossed = [limit.severity for limit in metric.limits if limit.crossed(value)]
+    crossed = [limit.severity for limit in metric.limits if limit.is_crossed(value)]
     return Text(format(value, shown.form), _STYLES[crossed[-1]] if crossed else "")

@@ -51,4 +51,4 @@ def _fold_normalisation(
             if name.startswith(_SCALE)
         }
     )
-    return dict(flat(scale.folded(params_from_arrays(path, params, {}).params)))
+    return dict(flat(scale.fold(params_from_arrays(path, params, {}).params)))

@@ -26,7 +26,7 @@ class Call(NamedTuple):
     state: TrainState  # which the call donates
     updates: int
 
-    def made(self) -> "CallResult":
+    def run(self) -> "CallResult":
         """Makes it, and waits for it."""
         began = time.perf_counter()
         state = self.trainer.run(self.state, self.updates)

@@ -111,16 +111,16 @@ def check_symmetric(network: Network, params: Any, path: Path) -> None:
     Raises:
         UserError: they have not, as the network that learned them is not symmetric.
     """
-    shared = sharing_of(network).shared(params)
+    shared = sharing_of(network).share(params)
     is_close = partial(np.allclose, rtol=1e-3, atol=1e-5)  # averages may be rounded apart
     if not jax.tree.all(jax.tree.map(is_close, params, shared)):
         raise UserError(f"{path}: was trained without --symmetric; leave it off")
 
 
-def _check_environment(known: str, config: EnvironmentConfig, path: Path) -> None:
+def _check_environment(trained_on: str, config: EnvironmentConfig, path: Path) -> None:
     """Raises `UserError` for another environment, or another version of it."""
-    if known != (environment := environment_id(config.name)):
-        raise UserError(f"{path}: was trained on {known}, not on {environment}")
+    if trained_on != (environment := environment_id(config.name)):
+        raise UserError(f"{path}: was trained on {trained_on}, not on {environment}")
 
 
 def _check_network(changes: Changes, num_agents: int) -> None:

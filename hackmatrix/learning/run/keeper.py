@@ -53,7 +53,7 @@ class Keeper:
             config.run.keep_checkpoints,
             check=run.check,
             settle_metrics=run.settle_metrics,
-            on_saved=self._saved,
+            on_saved=self._report_saved,
             on_failed=self._tell_failure,
         )
         self._last_update: int | None = None  # the update of the last checkpoint
@@ -67,12 +67,12 @@ class Keeper:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        exc_type: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._saver.__exit__(kind, error, trace)
-        if kind is None:
+        self._saver.__exit__(exc_type, error, trace)
+        if exc_type is None:
             self._folder.check()
             self._folder.remove_partial()
             self._settle_metrics()
@@ -90,7 +90,7 @@ class Keeper:
     @property
     def is_saved(self) -> bool:
         """Whether the end of the run was saved completely; valid after the context."""
-        return self._any_finite and not self._saver.failed and not self._failed
+        return self._any_finite and not self._saver.has_failed and not self._failed
 
     def is_best(self, score: float) -> bool:
         """Whether a score is finite and better than all before."""
@@ -195,7 +195,7 @@ class Keeper:
                 "stays"
             )
             return None
-        self._tell_broken(now.update, params)
+        self._warn_broken(now.update, params)
         arrays = arrays_of(self._trainer.gathered(now.train))
         return Snapshot(arrays, self._facts(now, evaluation), params)
 
@@ -214,7 +214,7 @@ class Keeper:
         """The params of each agent; None for agents whose params are not finite."""
         return [params if seeds.are_finite(params) else None for params in agents]
 
-    def _tell_broken(self, update: int, agents: Sequence[Any | None]) -> None:
+    def _warn_broken(self, update: int, agents: Sequence[Any | None]) -> None:
         """Warns once about each agent whose params are not finite."""
         seeds_of_agents = zip(self._config.run.seeds, agents, strict=True)
         broken = {seed for seed, params in seeds_of_agents if params is None}
@@ -225,7 +225,7 @@ class Keeper:
             )
         self._broken |= broken
 
-    def _saved(self, facts: Facts, files: list[Path]) -> None:
+    def _report_saved(self, facts: Facts, files: list[Path]) -> None:
         self._console.note("checkpoint", f"update {facts.update:,} saved to {files[0]}")
         self._trackers.artifact(facts.update, files)
 

@@ -91,7 +91,7 @@ class Stopping(Protocol):
     signal: Signals | None
 
     @property
-    def requested(self) -> bool:
+    def is_requested(self) -> bool:
         """Whether the run is to end after this update, with a checkpoint."""
 
 
@@ -148,7 +148,7 @@ def _alone(run: Training) -> RunOutcome:
         call = next(run)
         while True:
             try:
-                made = call.made()
+                made = call.run()
             except BaseException as error:
                 call = run.throw(error)
             else:
@@ -183,7 +183,7 @@ def training(
         env or config.network.is_own
     )
     env = env or config.environment.make(config.run.engine)
-    trained = config.environment.trained(env)
+    trained = config.environment.for_training(env)
     trainer = _trainer(trained, config, devices, course, options, team, is_ours, programs)
     with open_run_folder(config, options, start) as run, stopping as stop:
         first = _compile(trainer, config, start, options, console)
@@ -261,7 +261,7 @@ class _Loop:
                 end = End.UNHEALTHY
                 break
             if self.reporter.is_critical and not self.keeper.is_any_finite(now):
-                self.reporter.all_broken(now.update)
+                self.reporter.warn_all_broken(now.update)
                 return now, End.ANOMALY
         self.keeper.finish(now)
         return now, end
@@ -285,10 +285,10 @@ def _nan_if_broken(params: PyTree, result: dict[str, float]) -> dict[str, float]
 
 def _is_stop_requested(stop: Stopping, team: Team | None, console: Console) -> bool:
     """Whether a signal has reached this process or, which is taken for the same, another one."""
-    if team is not None and not stop.requested and (number := team.requested_stop()) is not None:
+    if team is not None and not stop.is_requested and (number := team.stop_signal()) is not None:
         stop.signal = number
         console.say(f"stopping: {number.name} has reached another process")
-    return stop.requested
+    return stop.is_requested
 
 
 def _devices(
@@ -312,11 +312,13 @@ def _trainer(
     is_ours: bool,
     programs: Programs | None,
 ) -> Trainer:
-    how = str(config.compiled), *devices, options.detect_anomaly
+    how = str(config.compiled_settings), *devices, options.detect_anomaly
     if programs is not None and how in programs:
         return programs[how].with_inputs(config.ppo, course, config.run.seeds)
     kept_as = (
-        config.kept_as(optional_members(env).engine_name()) if is_ours and team is None else None
+        config.executable_name(optional_members(env).engine_name())
+        if is_ours and team is None
+        else None
     )
     trainer = (Trainer if team is None else partial(LeadingTrainer, team))(
         env,

@@ -123,7 +123,7 @@ def _trainer(team: Team, order: Order) -> Trainer:
         config, _ = resolve({}, None, settings)
         devices, _ = choose_devices(config, team.size)
         trainer = Trainer(
-            config.environment.trained(config.environment.make(config.run.engine)),
+            config.environment.for_training(config.environment.make(config.run.engine)),
             config.ppo,
             config.network,
             devices,

@@ -77,7 +77,7 @@ class Reporter:
         """Whether every agent's policy had collapsed at the last row of metrics."""
         return self._health.holds(COLLAPSE)
 
-    def all_broken(self, update: int) -> None:
+    def warn_all_broken(self, update: int) -> None:
         """Warns that no agent's params are finite, which ends the run."""
         self._console.warn(
             f"no params are finite at update {update:,}: the run ends; --detect-anomaly with "

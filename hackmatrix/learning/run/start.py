@@ -104,14 +104,14 @@ def _params_or_checkpoint(path: Path) -> Path | Checkpoint | None:
     return _checkpoint(path)
 
 
-def _in_run(run: Path, found: Checkpoint | None) -> Start:
-    if found is None:
+def _in_run(run: Path, newest: Checkpoint | None) -> Start:
+    if newest is None:
         return Start(run=run, settings=_settings_of(run))
     try:
-        checkpoint = check_checkpoint(found.path)
+        checkpoint = check_checkpoint(newest.path)
     except DamagedError as error:
-        raise UserError(f"{error}; {_way_out(found)}") from None
-    settings, owner = checkpoint.facts.config, _run_of(found)
+        raise UserError(f"{error}; {_way_out(newest)}") from None
+    settings, owner = checkpoint.facts.config, _run_of(newest)
     if owner is not None and (owner / CONFIG).exists():
         settings = settings | _settings_of(owner)
     return Start(None, owner, checkpoint, settings)

@@ -44,7 +44,7 @@ class StopRequest:
         self._on_terminal = False
 
     @property
-    def requested(self) -> bool:
+    def is_requested(self) -> bool:
         """Whether a signal has arrived."""
         return self.signal is not None
 
@@ -59,37 +59,37 @@ class StopRequest:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        exc_type: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def _request(self, number: int, frame: FrameType | None) -> None:
+    def _request(self, signum: int, frame: FrameType | None) -> None:
         now = time.monotonic()
         if self._since is None:
             self._since = now
             if not self._same_within:
                 self._restore()
-            if not self.requested:  # else another process has got one, and told this one
-                self.signal = signal.Signals(number)
+            if not self.is_requested:  # else another process has got one, and told this one
+                self.signal = signal.Signals(signum)
                 self._on_request()
         elif now - self._since > self._same_within:
             self._restore()
-            signal.raise_signal(number)
+            signal.raise_signal(signum)
 
     def _restore(self) -> None:
         for each in _AT_ONCE:
             signal.signal(each, self._before[each])
 
-    def _hear_hangup(self, number: int, frame: FrameType | None) -> None:
+    def _hear_hangup(self, signum: int, frame: FrameType | None) -> None:
         if self._on_terminal and not _has_terminal():
             self._on_terminal = False
             self._on_hangup()
-            signal.signal(number, signal.SIG_IGN)  # the shell and the system may both send it
-        elif not self.requested:
-            self._request(number, frame)
+            signal.signal(signum, signal.SIG_IGN)  # the shell and the system may both send it
+        elif not self.is_requested:
+            self._request(signum, frame)
 
 
 def _has_terminal() -> bool:

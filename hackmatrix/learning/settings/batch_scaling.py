@@ -13,7 +13,7 @@ MIN_EPOCHS = 2  # with one, each rare event is used only once
 
 
 def auto_scale_for_batch_size(
-    config: PPOConfig, given: Collection[str] = (), accumulation: int = 1
+    config: PPOConfig, explicit: Collection[str] = (), accumulation: int = 1
 ) -> tuple[PPOConfig, list[str]]:
     """Keeps minibatches near 8,192 transitions, and the policy change per update constant.
 
@@ -23,7 +23,7 @@ def auto_scale_for_batch_size(
 
     Args:
         config: the settings to scale.
-        given: fields that the user has set; they are kept.
+        explicit: fields that the user has set; they are kept.
         accumulation: number of minibatches per gradient step; set in the result.
 
     Returns:
@@ -33,11 +33,11 @@ def auto_scale_for_batch_size(
     if factor < 2:
         return dataclasses.replace(config, gradient_accumulation_steps=accumulation), []
     minibatches, epochs, lr = config.num_minibatches, config.update_epochs, config.lr
-    if "num_minibatches" not in given:
+    if "num_minibatches" not in explicit:
         minibatches = _divisor(config.batch_size, REFERENCE_MINIBATCHES * factor)
-    if "update_epochs" not in given:
+    if "update_epochs" not in explicit:
         epochs = max(MIN_EPOCHS, REFERENCE_EPOCHS // factor)
-    if "lr" not in given:
+    if "lr" not in explicit:
         steps = minibatches / accumulation * epochs
         growth = steps / (REFERENCE_MINIBATCHES * REFERENCE_EPOCHS)
         lr = REFERENCE_LR / max(growth, 1.0)
@@ -58,6 +58,6 @@ def auto_scale_for_batch_size(
     return result, notes
 
 
-def _divisor(number: int, most: int) -> int:
-    """The largest divisor of `number` that is at most `most`."""
-    return next(d for d in range(min(most, number), 0, -1) if number % d == 0)
+def _divisor(dividend: int, most: int) -> int:
+    """The largest divisor of `dividend` that is at most `most`."""
+    return next(d for d in range(min(most, dividend), 0, -1) if dividend % d == 0)

@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 from hackmatrix.agents.networks.algorithms import ALGORITHMS
 from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.options import GIVEN, Option, check, option, options_of
+from hackmatrix.core.options import PRESENCE, Option, check, option, options_of
 from hackmatrix.environments.config import EnvironmentConfig
 from hackmatrix.environments.registry import own_code
 from hackmatrix.learning.ppo.config import PPOConfig
@@ -201,18 +201,20 @@ class TrainConfig:
         return (*self.environment.code_flags, *self.network.code_flags)
 
     @property
-    def compiled(self) -> dict[str, Any]:
+    def compiled_settings(self) -> dict[str, Any]:
         """The settings that compiled programs read, in an order that says nothing of sections."""
         settings = self.flat()
         return {
-            name: settings[name] is not None if OPTIONS[name].compiled == GIVEN else settings[name]
+            name: settings[name] is not None
+            if OPTIONS[name].compiled == PRESENCE
+            else settings[name]
             for name in sorted(OPTIONS)
             if OPTIONS[name].compiled
         }
 
-    def kept_as(self, engine: str) -> str:
+    def executable_name(self, engine: str) -> str:
         """A name for the executables of a run whose games this engine plays."""
-        return f"a run of {self.compiled} in {engine}"
+        return f"a run of {self.compiled_settings} in {engine}"
 
     @property
     def num_groups(self) -> int:

@@ -182,7 +182,7 @@ def names_of(key: str) -> tuple[str, ...]:
 def number_type(key: str) -> type | None:
     """The type of the numbers of a range, int or float, that a known key takes; else None."""
     name = _KEYS[key]
-    kind = int if key == f"training.{BATCH_SIZE}" else name and OPTIONS[name].kind
+    kind = int if key == f"training.{BATCH_SIZE}" else name and OPTIONS[name].value_type
     return kind if kind in (int, float) else None
 
 

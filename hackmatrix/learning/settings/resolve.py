@@ -104,7 +104,7 @@ def _drop_replaced(
 
 
 def _network_settings(
-    params: Path, given: Mapping[str, Any], flags: Mapping[str, Any]
+    params: Path, explicit: Mapping[str, Any], flags: Mapping[str, Any]
 ) -> tuple[Settings, Settings]:
     """The settings of the network in a file that no flag gives, and those of them that differ."""
     from hackmatrix.agents.networks.policy import settings_of_params
@@ -113,15 +113,17 @@ def _network_settings(
     changed = {
         name: value
         for name, value in dictated.items()
-        if value != given.get(name, OPTIONS[name].default)
+        if value != explicit.get(name, OPTIONS[name].default)
     }
     return dictated, changed
 
 
-def _resumed_settings(resumed: Mapping[str, Any], given: Mapping[str, Any]) -> Settings:
-    """The resumed run's settings that this version knows and that `given` does not override."""
+def _resumed_settings(resumed: Mapping[str, Any], explicit: Mapping[str, Any]) -> Settings:
+    """The resumed run's settings that this version knows and that `explicit` does not override."""
     # How many processes train is a matter of the command.
-    replaced = {*given, "distributed"} | ({"num_minibatches"} if BATCH_SIZE in given else set())
+    replaced = {*explicit, "distributed"} | (
+        {"num_minibatches"} if BATCH_SIZE in explicit else set()
+    )
     settings = {}
     for name, value in resumed.items():
         if name in OPTIONS and name not in replaced:
@@ -132,11 +134,11 @@ def _resumed_settings(resumed: Mapping[str, Any], given: Mapping[str, Any]) -> S
     return settings
 
 
-def _auto_tune(given: Mapping[str, Any]) -> Settings:
+def _auto_tune(explicit: Mapping[str, Any]) -> Settings:
     from hackmatrix.learning.settings.auto_tune import settings_for
     from hackmatrix.learning.settings.devices import available_devices
 
-    wanted = RunConfig(**{name: given[name] for name in _ABOUT_DEVICES if name in given})
+    wanted = RunConfig(**{name: explicit[name] for name in _ABOUT_DEVICES if name in explicit})
     found = available_devices(wanted)
     count = wanted.num_devices or (wanted.tpu_cores if found[0].platform == "tpu" else None)
     return settings_for(found[0].platform, count or len(found))

@@ -54,7 +54,7 @@ class Speed:
     engine: str
     rates: list[float]  # steps/s of each repeat
     episodes: int  # number that ended in all repeats
-    seen: ReplayTotals  # totals over the replayed games
+    totals: ReplayTotals  # totals over the replayed games
 
     @property
     def mean_episode_length(self) -> float:
@@ -76,11 +76,11 @@ class Speed:
             "min": min(self.rates),
             "max": max(self.rates),
             "mean_episode_length": self.mean_episode_length,
-            "mean_enemies": self.seen.enemies / self.seen.steps,
-            "mean_stage": self.seen.stage / self.seen.steps,
-            "stages_per_step": self.seen.stages / self.seen.steps,
-            "replayed_games": self.seen.games,
-            "replayed_steps": self.seen.steps,
+            "mean_enemies": self.totals.enemies / self.totals.steps,
+            "mean_stage": self.totals.stage / self.totals.steps,
+            "stages_per_step": self.totals.stages / self.totals.steps,
+            "replayed_games": self.totals.games,
+            "replayed_steps": self.totals.steps,
             "devices": devices_for(self.num_envs).size,
             **machine.machine(),
             "versions": machine.versions(),
@@ -98,8 +98,8 @@ class Speed:
             f"a game lasts {figures['mean_episode_length']:.1f} steps; "
             f"{figures['mean_enemies']:.2f} enemies on a board, stage {figures['mean_stage']:.2f}, "
             f"{figures['stages_per_step']:.4f} stages laid out a step\n"
-            f"{self.seen.games} of the games, {self.seen.steps:,} steps, replayed in the Python "
-            f"engine: equal"
+            f"{self.totals.games} of the games, {self.totals.steps:,} steps, replayed in the "
+            f"Python engine: equal"
         )
 
 
@@ -262,13 +262,13 @@ class EnvBench:
             return None
         return jax.vmap(self._env.features)(observation)
 
-    def _run(self, carry: _Carry, starts: EnvState | None, number: Array) -> _Run:
+    def _run(self, carry: _Carry, starts: EnvState | None, repeat: Array) -> _Run:
         """The timed function: `num_steps` steps of all games."""
         steps = jnp.arange(self.num_steps, dtype=jnp.uint32).reshape(-1, self._segment)
 
         def segment(carry: _Carry, steps: Array) -> tuple[_Carry, Any]:
             carry = carry._replace(state=self._put_back(carry.state, starts))
-            return jax.lax.scan(partial(self._step, number), carry, steps)
+            return jax.lax.scan(partial(self._step, repeat), carry, steps)
 
         carry, (sums, record) = jax.lax.scan(segment, carry, steps)
         return _Run(
@@ -284,12 +284,12 @@ class EnvBench:
         return jax.tree.map(lambda x, start: x.at[rich:].set(start), state, starts)
 
     def _step(
-        self, number: Array, carry: _Carry, step: Array
+        self, repeat: Array, carry: _Carry, step: Array
     ) -> tuple[_Carry, tuple[dict[str, Any], Record]]:
         mask = jax.vmap(self._env.action_mask)(carry.state)
         bits = jax.vmap(self._env.action_bits)(carry.state)
         games = first_index(self._share) + jnp.arange(self._share)
-        action = self._actions(carry.observation, bits, random_words(games, number, step))
+        action = self._actions(carry.observation, bits, random_words(games, repeat, step))
         observation, state, reward, terminated, _, info = jax.vmap(
             self._env.step, in_axes=(None, 0, 0)
         )(None, carry.state, action)
@@ -306,12 +306,12 @@ class EnvBench:
         sampled = jax.tree.map(lambda x: x[self._sample], record)
         return _Carry(state, observation, floats), (sums, sampled)
 
-    def _actions(self, observation: Array, bits: Array, words: Array) -> Array:
+    def _actions(self, observation: Array, bits: Array, random_bits: Array) -> Array:
         n = self._walkers
         if n == 0:
-            return random_actions(bits, words)
-        walked = walks_to_exit(observation[:n], bits[:n], words[:n])
-        return jnp.concatenate([walked, random_actions(bits[n:], words[n:])])
+            return random_actions(bits, random_bits)
+        walked = walks_to_exit(observation[:n], bits[:n], random_bits[:n])
+        return jnp.concatenate([walked, random_actions(bits[n:], random_bits[n:])])
 
 
 def _as_uint32(records: Array) -> Array:

@@ -23,27 +23,27 @@ def random_words(games: Array, run: Array, step: Array) -> Array:
     return draw(games.astype(jnp.uint32), run, step, 0, 0)
 
 
-def random_actions(bits: Array, words: Array) -> Array:
+def random_actions(bits: Array, random_bits: Array) -> Array:
     """Uniformly random valid actions, int32[n].
 
     Args:
         bits: uint32[n], the valid actions, at least one.
-        words: uint32[n], random words.
+        random_bits: uint32[n], random words.
     """
-    return nth_bit(bits, bounded(words, lax.population_count(bits)))
+    return nth_bit(bits, bounded(random_bits, lax.population_count(bits)))
 
 
-def walks_to_exit(observations: Array, bits: Array, words: Array) -> Array:
+def walks_to_exit(observations: Array, bits: Array, random_bits: Array) -> Array:
     """int32[n]: usually the direction that leads nearest to the exit, else a random valid action.
 
     Args:
         observations: uint8[n, RECORD_SIZE].
         bits: uint32[n], the valid actions, at least one.
-        words: uint32[n], random words.
+        random_bits: uint32[n], random words.
     """
     cells = jnp.asarray(_NEIGHBOURS)[observations[:, BYTE["cell"]]]  # int32[n, 4]
     there = jnp.take_along_axis(observations, RESOURCE + jnp.maximum(cells, 0), axis=1)
     valid = (bits[:, None] >> np.arange(NUM_DIRECTIONS, dtype=np.uint32)) & 1 == 1
     distance = jnp.where(valid, FIELD["exit_distance"].of(there).astype(jnp.int32), _FAR)
-    walks = valid.any(axis=1) & (words % _STRAYS != 0)
-    return jnp.where(walks, jnp.argmin(distance, axis=1), random_actions(bits, words))
+    walks = valid.any(axis=1) & (random_bits % _STRAYS != 0)
+    return jnp.where(walks, jnp.argmin(distance, axis=1), random_actions(bits, random_bits))

@@ -22,23 +22,23 @@ RICH_ENEMIES = range(6, 15)
 STREAM = 1 << 30  # stream of the first position; games that start at stage 1 have smaller ones
 
 
-def rich_position(number: int) -> State:
-    """Position `number` of harder play: stage 3 to 8 and 6 to 14 enemies."""
-    rng = random.Random(number)
+def rich_position(seed: int) -> State:
+    """Position `seed` of harder play: stage 3 to 8 and 6 to 14 enemies."""
+    rng = random.Random(seed)
     stage = rng.randint(FIRST_RICH_STAGE, LAST_STAGE)
-    return crowded_position(number, stage, rng.choice(RICH_ENEMIES))
+    return crowded_position(seed, stage, rng.choice(RICH_ENEMIES))
 
 
-def crowded_position(number: int, stage: int, enemies: int) -> State:
+def crowded_position(seed: int, stage: int, enemies: int) -> State:
     """The start of a stage with a number of enemies on the board and no transmissions.
 
     Args:
-        number: seed of the position.
+        seed: seed of the position.
         stage: 1..8.
         enemies: 0..32; they share cells only when no cell is free.
     """
-    rng = random.Random(number)
-    state = Game.new(STREAM + number).state
+    rng = random.Random(seed)
+    state = Game.new(STREAM + seed).state
     state.stage = stage
     state.interval = STAGE_INTERVAL - stage
     state.transmissions = []

@@ -76,22 +76,22 @@ def replay(record: Record, starts: Sequence[ReplayStart]) -> ReplayTotals:
     return seen
 
 
-def _replay(record: Record, start: ReplayStart, seen: ReplayTotals) -> None:
+def _replay(record: Record, start: ReplayStart, totals: ReplayTotals) -> None:
     steps = len(record.action)
     for step in range(steps):
         if step % (start.again_after or steps) == 0:
             game = Game(start.make())
         state, action = game.state, int(record.action[step])
         name = f"{state.dice.stream}/{state.dice.episode}, action {state.dice.clock}"
-        seen.steps += 1
-        seen.enemies += len(state.enemies)
-        seen.stage += state.stage
+        totals.steps += 1
+        totals.enemies += len(state.enemies)
+        totals.stage += state.stage
         mask = sum(1 << valid for valid in game.valid_actions())
         outcome = game.step(action)
         after = game
         if outcome.done:
             game = Game.new(state.dice.stream, state.dice.episode + 1)
-        seen.stages += outcome.done or outcome.stage_completed
+        totals.stages += outcome.done or outcome.stage_completed
         expected = {
             "mask": mask,
             "parts": list(outcome.parts.values()),

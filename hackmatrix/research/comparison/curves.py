@@ -61,9 +61,9 @@ class LearningCurve(NamedTuple):
     seconds: Values  # [n] seconds of training, without compiling, evaluating and saving
     values: Values  # [n]
 
-    def at(self, places: Values, *, seconds: bool) -> Values:
+    def at(self, positions: Values, *, seconds: bool) -> Values:
         """The values at some steps or seconds, between two rows on the straight line."""
-        return np.interp(places, self.seconds if seconds else self.steps, self.values)
+        return np.interp(positions, self.seconds if seconds else self.steps, self.values)
 
 
 def read_run(path: Path) -> ComparedRun:

@@ -35,7 +35,7 @@ class AtEqual:
 
     name: str  # "steps" or "seconds"
     shortest: str  # the run that ends first
-    places: Values
+    budgets: Values
     agents: dict[str, Values]  # [places, agents] of each group
     groups: dict[str, list[Estimate]]
     differences: list[BudgetDifference]
@@ -52,7 +52,7 @@ class AtEqual:
     def as_dict(self) -> dict[str, Any]:
         """The figures, for `--json`."""
         return {
-            "at": [float(place) for place in self.places],
+            "at": [float(place) for place in self.budgets],
             "shortest": self.shortest,
             "groups": {
                 name: [_as_dict(each, "iqm") for each in row] for name, row in self.groups.items()
@@ -89,22 +89,22 @@ class Comparison:
         for seconds in (False, True):
             self._span(seconds=seconds)
 
-    def at_equal(self, *, seconds: bool, places: Values | None = None) -> AtEqual:
+    def at_equal(self, *, seconds: bool, budgets: Values | None = None) -> AtEqual:
         """The groups at some places; unless given, at each quarter that all agents have reached."""
         start, end, shortest = self._span(seconds=seconds)
-        if places is None:
-            places = np.array([q * end for q in _QUARTERS if q * end >= start])
-        values = [self._scores(group, places, seconds=seconds) for group in self.groups]
-        found = {
+        if budgets is None:
+            budgets = np.array([q * end for q in _QUARTERS if q * end >= start])
+        values = [self._scores(group, budgets, seconds=seconds) for group in self.groups]
+        scores = {
             group.name: estimates(v, list(group.environments.values()))
             for group, v in zip(self.groups, values, strict=True)
         }
         return AtEqual(
             "seconds" if seconds else "steps",
             shortest,
-            places,
+            budgets,
             {group.name: v for group, v in zip(self.groups, values, strict=True)},
-            found,
+            scores,
             [self._difference(n, values) for n in range(1, len(self.groups))],
         )
 
@@ -134,13 +134,13 @@ class Comparison:
         panels = []
         for seconds in (False, True):
             start, end, _ = self._span(seconds=seconds)
-            at = self.at_equal(seconds=seconds, places=np.linspace(start, end, _PLOTTED))
+            at = self.at_equal(seconds=seconds, budgets=np.linspace(start, end, _PLOTTED))
             lines = [
-                Line(name, list(at.places), list(curve), is_thin=True)
+                Line(name, list(at.budgets), list(curve), is_thin=True)
                 for name, values in at.agents.items()
                 for curve in values.T
             ]
-            lines += [_line(name, at.places, row) for name, row in at.groups.items()]
+            lines += [_line(name, at.budgets, row) for name, row in at.groups.items()]
             what = "seconds of training" if seconds else "steps"
             panels.append(Panel(f"at equal {at.name}", what, self.metric, lines))
         at = self.at_equal(seconds=False)
@@ -166,9 +166,9 @@ class Comparison:
             )
         return start, end, shortest
 
-    def _scores(self, group: ComparedGroup, places: Values, *, seconds: bool) -> Values:
+    def _scores(self, group: ComparedGroup, budgets: Values, *, seconds: bool) -> Values:
         """The values of a group's agents on the scales of their environments: [places, agents]."""
-        values = group.at(places, seconds=seconds)
+        values = group.at(budgets, seconds=seconds)
         for agent, curve in enumerate(group.curves):
             if curve.environment in self.scales:
                 low, high = self.scales[curve.environment]
@@ -181,14 +181,14 @@ class Comparison:
         pairs, sizes = ours.pairs(), list(ours.environments.values())
         others = list(first.environments.values())
         paired = pairs == first.pairs() and len(set(pairs)) == len(pairs)
-        found = differences(values[n], values[0], sizes, None if paired else others)
+        difference = differences(values[n], values[0], sizes, None if paired else others)
         how = None
         if paired:
             games = [(a.games, b.games) for a, b in zip(ours.curves, first.curves, strict=True)]
             same = self.metric.startswith(EVALUATED) and all(a == b for a, b in games)
             how = "seeds and evaluation games" if same else "seeds"
         return BudgetDifference(
-            ours.name, how, found, improvement(values[n], values[0], sizes, others)
+            ours.name, how, difference, improvement(values[n], values[0], sizes, others)
         )
 
 
@@ -211,7 +211,7 @@ def _as_dict(value: Estimate, name: str) -> dict[str, float | None]:
     }
 
 
-def _line(name: str, places: Values, row: Sequence[Estimate]) -> Line:
+def _line(name: str, budgets: Values, row: Sequence[Estimate]) -> Line:
     means, lows, highs = (list(column) for column in zip(*row, strict=True))
     known = math.isfinite(lows[0])
-    return Line(name, list(places), means, lows if known else (), highs if known else ())
+    return Line(name, list(budgets), means, lows if known else (), highs if known else ())

@@ -57,14 +57,14 @@ def differences(
         strata: see `estimates`, of ours.
         others: likewise, of theirs; None if value i of ours is paired with value i of theirs.
     """
-    found = []
+    estimates = []
     for mine, yours in zip(ours, theirs, strict=True):
         if others is None:
             error = _error(_spread(mine) - _spread(yours), strata)
         else:
             error = _sum(_error(_spread(mine), strata), _error(_spread(yours), others))
-        found.append(_estimate(interquartile_mean(mine) - interquartile_mean(yours), error))
-    return found
+        estimates.append(_estimate(interquartile_mean(mine) - interquartile_mean(yours), error))
+    return estimates
 
 
 def improvement(
@@ -122,11 +122,11 @@ def _end(inside: float, outside: float, is_within: Callable[[float], bool]) -> f
     return outside
 
 
-def _mean_of(found: Sequence[Estimate]) -> Estimate:
+def _mean_of(estimates: Sequence[Estimate]) -> Estimate:
     """The mean of independent estimates (Zou and Donner 2008)."""
-    count, mean = len(found), sum(each.mean for each in found) / len(found)
-    below = math.sqrt(sum((each.mean - each.low) ** 2 for each in found)) / count
-    above = math.sqrt(sum((each.high - each.mean) ** 2 for each in found)) / count
+    count, mean = len(estimates), sum(each.mean for each in estimates) / len(estimates)
+    below = math.sqrt(sum((each.mean - each.low) ** 2 for each in estimates)) / count
+    above = math.sqrt(sum((each.high - each.mean) ** 2 for each in estimates)) / count
     low, high = np.clip([mean - below, mean + above], 0, 1)  # NaN stays NaN
     return Estimate(mean, float(low), float(high))
 

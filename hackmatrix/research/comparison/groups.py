@@ -50,16 +50,16 @@ class ComparedGroup(NamedTuple):
         """Environment and seed of each agent."""
         return [(curve.environment, curve.seed) for curve in self.curves]
 
-    def at(self, places: Values, *, seconds: bool) -> Values:
+    def at(self, positions: Values, *, seconds: bool) -> Values:
         """The values at some steps or seconds: [places, agents]."""
-        return np.stack([curve.at(places, seconds=seconds) for curve in self.curves], axis=1)
+        return np.stack([curve.at(positions, seconds=seconds) for curve in self.curves], axis=1)
 
 
-def read_groups(words: Sequence[str]) -> tuple[list[ComparedRun], dict[str, list[ComparedRun]]]:
+def read_groups(arguments: Sequence[str]) -> tuple[list[ComparedRun], dict[str, list[ComparedRun]]]:
     """Reads the runs of a command line.
 
     Args:
-        words: folders of runs, or all of the form NAME=RUN,RUN,...
+        arguments: folders of runs, or all of the form NAME=RUN,RUN,...
 
     Returns:
         All runs, and those of each name; no names if the runs are to be grouped by their settings.
@@ -70,7 +70,7 @@ def read_groups(words: Sequence[str]) -> tuple[list[ComparedRun], dict[str, list
     """
     named: dict[str, list[ComparedRun]] = {}
     alone: list[ComparedRun] = []
-    for word in words:
+    for word in arguments:
         name, sign, listed = word.partition("=")
         if Path(word).exists() or not sign:
             alone.append(read_run(Path(word)))

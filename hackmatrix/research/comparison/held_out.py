@@ -119,12 +119,12 @@ def _estimate(by_game: Values, groups: Sequence[Values]) -> Estimate:
 
 
 def read_held_out(
-    words: Sequence[str], files: Sequence[Path], metric: str, reference: Sequence[str] = ()
+    arguments: Sequence[str], files: Sequence[Path], metric: str, reference: Sequence[str] = ()
 ) -> HeldOut:
     """The groups of a command line.
 
     Args:
-        words: each an agent, a run or NAME=AGENT,AGENT; a run means all of its agents.
+        arguments: each an agent, a run or NAME=AGENT,AGENT; a run means all of its agents.
         files: as `hackmatrix evaluate --games` writes them.
         metric: a column of them.
         reference: the name of the group that comes first; empty for the first of them.
@@ -135,7 +135,7 @@ def read_held_out(
     """
     rows = _read(files)
     named: dict[str, list[str]] = {}
-    for word in words:
+    for word in arguments:
         name, _, listed = word.rpartition("=") if word not in rows else ("", "", word)
         if (name or listed) in named:
             raise UserError(f"{word}: a group is given once, as NAME=AGENT,AGENT")

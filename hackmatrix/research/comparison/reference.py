@@ -19,7 +19,7 @@ Scales = Mapping[str, Scale]  # by environment; empty: values stay as they are
 
 
 def apply_reference(
-    groups: Sequence[ComparedGroup], words: Sequence[str]
+    groups: Sequence[ComparedGroup], arguments: Sequence[str]
 ) -> tuple[list[ComparedGroup], Scales]:
     """The groups, the reference first, and the scales of their environments.
 
@@ -27,27 +27,27 @@ def apply_reference(
 
     Args:
         groups: as given; the first is the reference unless another one is named.
-        words: the name of a group, or ENV=LOW,HIGH for each environment; empty for neither.
+        arguments: the name of a group, or ENV=LOW,HIGH for each environment; empty for neither.
 
     Raises:
         UserError: there is no such group or environment, or the values are no scale.
     """
     names = [group.name for group in groups]
-    if any(word not in names and "=" in word for word in words):
-        return list(groups), _parse_scales(words, groups[0].environments)
-    if len(words) > 1 or not set(words) <= set(names):
+    if any(word not in names and "=" in word for word in arguments):
+        return list(groups), _parse_scales(arguments, groups[0].environments)
+    if len(arguments) > 1 or not set(arguments) <= set(names):
         raise UserError(
-            f"--reference {' '.join(words)}: is one of the groups {', '.join(names)}, or "
+            f"--reference {' '.join(arguments)}: is one of the groups {', '.join(names)}, or "
             "ENV=LOW,HIGH for each environment"
         )
-    first = next((group for group in groups if group.name in words), groups[0])
+    first = next((group for group in groups if group.name in arguments), groups[0])
     ordered = [first, *(group for group in groups if group is not first)]
     return ordered, _scales_of(first) if len(first.environments) > 1 else {}
 
 
-def _parse_scales(words: Sequence[str], environments: Mapping[str, int]) -> Scales:
+def _parse_scales(arguments: Sequence[str], environments: Mapping[str, int]) -> Scales:
     scales: dict[str, Scale] = {}
-    for word in words:
+    for word in arguments:
         name, _, values = word.rpartition("=")
         try:
             scale = Scale(*map(float, values.split(",")))

@@ -21,7 +21,7 @@ def table(comparison: Comparison) -> str:
 
 def _part(comparison: Comparison, at: AtEqual) -> list[str]:
     in_seconds = at.name == "seconds"
-    places = [_seconds(x) if in_seconds else abbreviate(x) for x in at.places]
+    places = [_seconds(x) if in_seconds else abbreviate(x) for x in at.budgets]
     rows = [[f"at equal {at.name}", "seeds", *places]]
     for group in comparison.groups:
         shown = [_format(each, "{:.4g}") for each in at.groups[group.name]]

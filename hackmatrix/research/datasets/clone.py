@@ -172,7 +172,7 @@ def _lessons_of(
     batch: ReplayBatch, returns: NDArray[Any], chosen: NDArray[np.bool_], num_actions: int
 ) -> Lessons:
     """The positions of a batch at which `chosen` bool[T, N] is set."""
-    observations, masks = jax.tree.map(lambda x: x[chosen], batch.seen)
+    observations, masks = jax.tree.map(lambda x: x[chosen], batch.observed)
     policy: Any = np.eye(num_actions, dtype=np.float16)[batch.actions[chosen]]
     value: Any = returns[chosen].astype(np.float32)
     return Lessons(observations, masks, policy, value)

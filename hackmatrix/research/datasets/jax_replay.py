@@ -37,7 +37,7 @@ class ReplayBatch(NamedTuple):
     rewards: NDArray[np.float32]  # [T, N]
     terminated: NDArray[np.bool_]  # [T, N]
     truncated: NDArray[np.bool_]  # [T, N]
-    seen: Any  # what `look` returned before each action, arrays [T, N, ...]
+    observed: Any  # what `look` returned before each action, arrays [T, N, ...]
     final_observations: Any  # arrays [N, ...]
 
     @property
@@ -49,16 +49,18 @@ class ReplayBatch(NamedTuple):
 class Replayer:
     """Replays games of one seed; compiled once."""
 
-    def __init__(self, env: Environment, seed: int, places: int, look: Look | None = None) -> None:
+    def __init__(
+        self, env: Environment, seed: int, games_at_once: int, look: Look | None = None
+    ) -> None:
         """Prepares the games.
 
         Args:
             env: the environment, see `data_environment`.
             seed: of the games.
-            places: games at once.
+            games_at_once: games at once.
             look: what is kept of observations [N, ...] and masks bool[N, A] before each action.
         """
-        self._env, self._seed, self._places = env, jnp.uint32(seed), places
+        self._env, self._seed, self._games_at_once = env, jnp.uint32(seed), games_at_once
         self._look = look or _nothing
         self._begin = jax.jit(self._begin_all)
         self._step = jax.jit(self._step_all, donate_argnums=0)
@@ -75,12 +77,12 @@ class Replayer:
     def batches(self, shard: Shard) -> Iterator[ReplayBatch]:
         """All games of a shard, the shortest first."""
         order = np.argsort(shard.lengths, kind="stable")
-        for start in range(0, len(order), self._places):
-            yield self._batch(shard, order[start : start + self._places])
+        for start in range(0, len(order), self._games_at_once):
+            yield self._batch(shard, order[start : start + self._games_at_once])
 
     def _batch(self, shard: Shard, games: NDArray[np.int64]) -> ReplayBatch:
         count = len(games)
-        at = np.resize(games, self._places)  # as many as were compiled for
+        at = np.resize(games, self._games_at_once)  # as many as were compiled for
         lengths, starts = shard.lengths[at], shard.starts[at]
         longest = int(lengths.max())
         times = np.arange(-(-longest // _STEPS) * _STEPS)[:, None]
@@ -103,24 +105,24 @@ class Replayer:
             rewards=rewards,
             terminated=terminated,
             truncated=truncated,
-            seen=views,
+            observed=views,
             final_observations=jax.tree.map(lambda x: x[:count], jax.device_get(carry[-1])),
         )
 
-    def _begin_all(self, seed: Array, numbers: Array) -> PyTree:
-        observations, state = DATA.begin(self._env, seed, numbers)
+    def _begin_all(self, seed: Array, games: Array) -> PyTree:
+        observations, state = DATA.begin(self._env, seed, games)
         # Copies, because one buffer can't be given up twice.
         return jnp.int32(0), observations, state, jax.tree.map(jnp.copy, observations)
 
     def _step_all(
-        self, carry: PyTree, seed: Array, numbers: Array, lengths: Array, actions: Array
+        self, carry: PyTree, seed: Array, games: Array, lengths: Array, actions: Array
     ) -> tuple[PyTree, PyTree]:
         def step(carry: PyTree, actions: Array) -> tuple[PyTree, PyTree]:
             time, before, state, final = carry
             actions = actions.astype(jnp.int32)
             masks = jax.vmap(self._env.action_mask)(state)
             chosen = actions[:, None] == jnp.arange(self._env.num_actions)
-            keys = DATA.step_keys(seed, jnp.full(numbers.shape, time), numbers)
+            keys = DATA.step_keys(seed, jnp.full(games.shape, time), games)
             after, state, rewards, terminated, truncated, info = jax.vmap(self._env.step)(
                 keys, state, actions
             )

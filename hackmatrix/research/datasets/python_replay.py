@@ -19,7 +19,7 @@ class OracleGame(NamedTuple):
     """A game of a data set."""
 
     seed: int
-    number: int
+    episode: int
     max_steps: int
     actions: bytes
     units: bytes  # int32 for each action: its reward in units of 0.005
@@ -29,7 +29,7 @@ class OracleGame(NamedTuple):
 
 def play_plain(job: PlainGame) -> OracleGame:
     """The game, played by a built-in player."""
-    game = Game.new(job.seed, job.number)
+    game = Game.new(job.seed, job.episode)
     actions, units, choose = bytearray(), array("i"), job.choose
     while not game.state.over and len(actions) < job.max_steps:
         action = choose(game.state)
@@ -37,16 +37,16 @@ def play_plain(job: PlainGame) -> OracleGame:
         units.append(sum(game.step(action).parts.values()))
     final = zlib.crc32(game.observation())
     terminated = game.state.over is not None
-    which = (job.seed, job.number, job.max_steps)
+    which = (job.seed, job.episode, job.max_steps)
     return OracleGame(*which, bytes(actions), units.tobytes(), terminated, final)
 
 
 def first_difference(recorded: OracleGame) -> Difference | None:
     """Replays a game; None if it is what was recorded."""
-    game, units = Game.new(recorded.seed, recorded.number), array("i", recorded.units)
+    game, units = Game.new(recorded.seed, recorded.episode), array("i", recorded.units)
 
     def differs(time: int, field: str, there: object, here: object) -> Difference:
-        return Difference(recorded.number, time, field, str(there), str(here))
+        return Difference(recorded.episode, time, field, str(there), str(here))
 
     last = len(recorded.actions) - 1
     for time, (action, gained) in enumerate(zip(recorded.actions, units, strict=True)):

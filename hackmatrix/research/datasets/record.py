@@ -53,7 +53,10 @@ def record(agent: AgentName, env: str, limits: Limits, *, greedy: bool = False) 
         return Recording(ENVIRONMENT_ID, _in_python(agent, limits))
     environment, _, player = player_of(agent, env, greedy=greedy)
     most = max(
-        1, min(_SHARD_BYTES // (_STEP_BYTES * limits.max_steps), _GAMES_A_PLACE * player.places)
+        1,
+        min(
+            _SHARD_BYTES // (_STEP_BYTES * limits.max_steps), _GAMES_A_PLACE * player.games_at_once
+        ),
     )
     shards = -(-limits.episodes // most)
     episodes_per_shard = -(-limits.episodes // shards)

@@ -99,7 +99,7 @@ def _floats(column: Column) -> Any:
     return np.asarray(column.values).astype(np.float64)
 
 
-def _format_difference(found: Estimate) -> str:
-    if math.isnan(found.mean):
+def _format_difference(difference: Estimate) -> str:
+    if math.isnan(difference.mean):
         return "-"
-    return f"{found.mean:+.3f}  [{found.low:+.3f}, {found.high:+.3f}]"
+    return f"{difference.mean:+.3f}  [{difference.low:+.3f}, {difference.high:+.3f}]"

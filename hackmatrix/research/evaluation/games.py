@@ -41,7 +41,7 @@ _MOVES = 25
 class _Slots(struct.PyTreeNode):
     """Games under way, one in each of N places."""
 
-    number: Array  # int32[N], which game it is
+    episode: Array  # int32[N], which game it is
     running: Array  # bool[N]
     env_state: PyTree
     obs: PyTree
@@ -52,7 +52,7 @@ class _Slots(struct.PyTreeNode):
 class _Play(struct.PyTreeNode):
     """All games: those under way, and the results of E games, whether ended or not yet begun."""
 
-    places: _Slots
+    slots: _Slots
     next: Array  # int32[], the first game that has not begun
     results: PlayedGames
     history: "_History | None"  # of all actions, if they are recorded
@@ -114,7 +114,7 @@ class EvaluationGames:
         self.family = family
         self._parts = max(1, min(player.threads, limits.episodes // _FEWEST))
         self._episodes = -(-limits.episodes // self._parts)  # of each part
-        self.places = min(self._episodes, player.places)
+        self.num_slots = min(self._episodes, player.games_at_once)
         self._begin: Any = jax.jit(self._start)
         self._go_on: Any = jax.jit(self._some_moves, donate_argnums=0)
 
@@ -128,7 +128,7 @@ class EvaluationGames:
             forbidden: actions that are masked wherever another one is valid.
             first: number of the first game, if it is not that of the limits.
         """
-        return self._played(params, forbidden, first)[0]
+        return self._play_all(params, forbidden, first)[0]
 
     def report(self, params: PyTree) -> Report:
         """Plays all games, as `play` does, and reports on them.
@@ -143,7 +143,7 @@ class EvaluationGames:
         self, params: PyTree, forbidden: Collection[int] = (), first: int | None = None
     ) -> RecordedGames:
         """Like `play`, with the actions of each game."""
-        games, history = self._played(params, forbidden, first)
+        games, history = self._play_all(params, forbidden, first)
         longest = int(games.lengths.max())
         taken = np.arange(longest) < games.lengths[:, None]
         actions, rewards = history.actions[:, :longest][taken], None
@@ -151,13 +151,13 @@ class EvaluationGames:
             rewards = history.rewards[:, :longest][taken]
         return RecordedGames(games, actions, rewards)
 
-    def _played(
+    def _play_all(
         self, params: PyTree, forbidden: Collection[int], first: int | None = None
     ) -> tuple[PlayedGames, Any]:
         allowed = np.ones(self.env.num_actions, bool)
         allowed[list(forbidden)] = False
         start = self.limits.first if first is None else first
-        games, history = self._joined(
+        games, history = self._play_parts(
             [
                 (params, jnp.asarray(allowed), jnp.uint32(self.limits.seed), jnp.int32(first))
                 for first in range(start, start + self._parts * self._episodes, self._episodes)
@@ -169,7 +169,7 @@ class EvaluationGames:
             )
         return games, history
 
-    def _joined(self, parts: list[tuple[Any, ...]]) -> Any:
+    def _play_parts(self, parts: list[tuple[Any, ...]]) -> Any:
         """The results of the parts, each played in a thread; the last may have games too many."""
         if len(parts) == 1:
             return self._play_part(parts[0])
@@ -185,7 +185,7 @@ class EvaluationGames:
     @with_jax_defaults
     def _play_part(self, part: tuple[Any, ...]) -> tuple[PlayedGames, _History | None]:
         play = self._begin(*part[-2:])
-        while play.places.running.any():
+        while play.slots.running.any():
             play = self._go_on(play, *part)
         results: tuple[PlayedGames, _History | None] = jax.device_get((play.results, play.history))
         return results
@@ -193,24 +193,24 @@ class EvaluationGames:
     def _some_moves(
         self, play: _Play, params: PyTree, allowed: Array, seed: Array, first: Array
     ) -> _Play:
-        def goes_on(made: tuple[Array, _Play]) -> Array:
-            return (made[0] < _MOVES) & jnp.any(made[1].places.running)
+        def goes_on(carry: tuple[Array, _Play]) -> Array:
+            return (carry[0] < _MOVES) & jnp.any(carry[1].slots.running)
 
-        def move(made: tuple[Array, _Play]) -> tuple[Array, _Play]:
-            return made[0] + 1, self._step(made[1], params, allowed, seed, first)
+        def move(carry: tuple[Array, _Play]) -> tuple[Array, _Play]:
+            return carry[0] + 1, self._step(carry[1], params, allowed, seed, first)
 
         return jax.lax.while_loop(goes_on, move, (jnp.int32(0), play))[1]
 
     def _start(self, seed: Array, first: Array) -> _Play:
         count = self._episodes
-        slots = self._begun(seed, first + jnp.arange(self.places))
+        slots = self._begin_games(seed, first + jnp.arange(self.num_slots))
 
         def for_each_game(x: Array) -> Array:
             return jnp.zeros((count, *x.shape[1:]), x.dtype)
 
         return _Play(
-            places=slots,
-            next=first + self.places,
+            slots=slots,
+            next=first + self.num_slots,
             results=jax.tree.map(for_each_game, slots.played),
             history=self._empty_history(),
         )
@@ -221,60 +221,60 @@ class EvaluationGames:
         shape = (self._episodes, self.limits.max_steps)
         return _History(jnp.zeros(shape, jnp.uint8), jnp.zeros(shape) if self.rewards else None)
 
-    def _begun(self, seed: Array, numbers: Array) -> _Slots:
+    def _begin_games(self, seed: Array, episodes: Array) -> _Slots:
         """The games with these numbers, before their first action."""
-        obs, env_state = self.family.begin(self.env, seed, numbers)
-        counts = jnp.zeros(numbers.size, jnp.int32)
-        never = jnp.zeros(numbers.size, bool)
-        keys = self.family.step_keys(seed, counts, numbers)
+        obs, env_state = self.family.begin(self.env, seed, episodes)
+        counts = jnp.zeros(episodes.size, jnp.int32)
+        never = jnp.zeros(episodes.size, bool)
+        keys = self.family.step_keys(seed, counts, episodes)
         info = jax.eval_shape(jax.vmap(self.env.step), keys, env_state, counts)[-1]
         played = PlayedGames(
-            returns=jnp.zeros(numbers.size),
+            returns=jnp.zeros(episodes.size),
             lengths=counts,
-            actions=jnp.zeros((numbers.size, self.env.num_actions), jnp.int32),
+            actions=jnp.zeros((episodes.size, self.env.num_actions), jnp.int32),
             terminated=never,
             info=jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), _without_observation(info)),
             final_observation=obs,
         )
-        carry = self.player.initial_carry(numbers.size)
-        return _Slots(numbers, ~never, env_state, obs, carry, played)
+        carry = self.player.initial_carry(episodes.size)
+        return _Slots(episodes, ~never, env_state, obs, carry, played)
 
     def _step(
         self, play: _Play, params: PyTree, allowed: Array, seed: Array, first: Array
     ) -> _Play:
-        slots, actions, reward, ended = self._stepped(play.places, params, allowed, seed)
-        times, games = play.places.played.lengths, self._episodes
-        index = slots.number - first
+        slots, actions, reward, ended = self._step_slots(play.slots, params, allowed, seed)
+        times, games = play.slots.played.lengths, self._episodes
+        index = slots.episode - first
         due = jnp.where(ended, index, games)  # beyond the last: dropped
         results = jax.tree.map(
             lambda all_, new: all_.at[due].set(new, mode="drop"), play.results, slots.played
         )
         history = play.history
         if history is not None:
-            index = jnp.where(play.places.running, index, games)
+            index = jnp.where(play.slots.running, index, games)
             now = _History(actions.astype(jnp.uint8), None if history.rewards is None else reward)
             history = jax.tree.map(
                 lambda all_, new: all_.at[index, times].set(new, mode="drop"), history, now
             )
         slots = slots.replace(running=slots.running & ~ended)
-        if games > self.places:  # else none are left, and nothing needs to be compiled for them
+        if games > self.num_slots:  # else none are left, and nothing needs to be compiled for them
             number = play.next + jnp.cumsum(ended) - 1
             due = ended & (number < first + games)
-            slots = for_few(due, lambda _, some: self._begun(seed, some), slots, number)
+            slots = for_few(due, lambda _, some: self._begin_games(seed, some), slots, number)
         return _Play(slots, play.next + jnp.sum(ended), results, history)
 
-    def _stepped(
-        self, places: _Slots, params: PyTree, allowed: Array, seed: Array
+    def _step_slots(
+        self, slots: _Slots, params: PyTree, allowed: Array, seed: Array
     ) -> tuple[_Slots, Array, Array, Array]:
         """The games after an action each, the actions, rewards, and which games ended by it."""
-        before, episodes = places.played, places.number
-        masks = _restrict(jax.vmap(self.env.action_mask)(places.env_state), allowed)
-        masks &= places.running[:, None]
+        before, episodes = slots.played, slots.episode
+        masks = _restrict(jax.vmap(self.env.action_mask)(slots.env_state), allowed)
+        masks &= slots.running[:, None]
         keys = self.family.action_keys(seed, before.lengths, episodes)
-        actions, carry = self.player.choose(params, places.carry, places.obs, masks, keys)
+        actions, carry = self.player.choose(params, slots.carry, slots.obs, masks, keys)
         keys = self.family.step_keys(seed, before.lengths, episodes)
         obs, env_state, reward, terminated, truncated, info = jax.vmap(self.env.step)(
-            keys, places.env_state, actions
+            keys, slots.env_state, actions
         )
         taken = jax.nn.one_hot(actions, self.env.num_actions, dtype=jnp.int32)
         after = PlayedGames(
@@ -286,8 +286,8 @@ class EvaluationGames:
             final_observation=info["final_observation"],
         )
         ended = terminated | truncated | (after.lengths >= self.limits.max_steps)
-        places = _Slots(episodes, places.running, env_state, obs, carry, after)
-        return places, actions, reward, places.running & ended
+        slots = _Slots(episodes, slots.running, env_state, obs, carry, after)
+        return slots, actions, reward, slots.running & ended
 
 
 def _restrict(masks: Array, allowed: Array) -> Array:

@@ -81,10 +81,10 @@ def _comparison(entrants: Sequence[Entrant]) -> list[str]:
     return parts
 
 
-def _survival(found: Sequence[tuple[str, Findings]]) -> list[str]:
+def _survival(findings_by_name: Sequence[tuple[str, Findings]]) -> list[str]:
     """Of the games that enter a stage, those that clear it."""
     marks: list[Mark] = []
-    for name, findings in found:
+    for name, findings in findings_by_name:
         rows = findings.stages
         lows, highs = zip(*(row["cleared_ci"] for row in rows), strict=True)
         stages, rates = [row["stage"] for row in rows], [row["cleared"] for row in rows]

@@ -21,7 +21,7 @@ _AT_ONCE = 1024  # games, so that their observations fit in memory
 class Positions(NamedTuple):
     """The positions of K games under way."""
 
-    numbers: Array  # int[K], of the games in their stream
+    episodes: Array  # int[K], of the games in their stream
     time: int  # actions taken in each
     records: Array  # uint8[K, RECORD_SIZE]
     masks: Array  # bool[K, 28]
@@ -55,12 +55,12 @@ def _native(choose: Choose, limits: Limits) -> list[Account]:
 
 
 def _in_python(choose: Choose, limits: Limits) -> list[Account]:
-    def of_game(number: int) -> Callable[[State], int]:
+    def of_game(episode: int) -> Callable[[State], int]:
         def action(state: State) -> int:
             mask = np.zeros((1, NUM_ACTIONS), np.bool_)
             mask[0, valid_actions(state)] = True
             record = np.frombuffer(observe(state), np.uint8)[None].copy()
-            return int(choose(Positions(np.array([number]), state.dice.clock, record, mask))[0])
+            return int(choose(Positions(np.array([episode]), state.dice.clock, record, mask))[0])
 
         return action
 

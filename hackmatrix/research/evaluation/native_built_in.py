@@ -56,7 +56,7 @@ def _play_randomly(job: tuple[Limits, frozenset[int]]) -> list[Account]:
         none_left = ~allowed.any(axis=1)
         allowed[none_left] = positions.masks[none_left]
         choices = []
-        for number, count in zip(positions.numbers.tolist(), allowed.sum(axis=1), strict=True):
+        for number, count in zip(positions.episodes.tolist(), allowed.sum(axis=1), strict=True):
             dice.seed(f"{stream} {number} {positions.time}")  # as `Opinion.sample` does
             shares = _LIMITS[count]
             choices.append(bisect(shares, dice.random() * shares[-1], 0, count - 1))

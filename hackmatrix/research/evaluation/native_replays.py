@@ -81,7 +81,7 @@ def native_accounts(
     return [recorder.account(ending, units) for recorder, ending, units in ends]
 
 
-def _holdings(states: Array, places: Any) -> list[Holdings]:
+def _holdings(states: Array, indices: Any) -> list[Holdings]:
     position = states["position"]
     player = position["player"]
     columns = (
@@ -91,7 +91,7 @@ def _holdings(states: Array, places: Any) -> list[Holdings]:
         position["enemies"]["count"],
         position["cells"]["spawn"].sum(axis=1, dtype=np.int32),
     )
-    return list(map(Holdings, *(column[places].tolist() for column in columns)))
+    return list(map(Holdings, *(column[indices].tolist() for column in columns)))
 
 
 def _death(games: Games, states: Array, action: int) -> Death | None:

@@ -52,7 +52,9 @@ def numpy_player(params: Path | Policy, limits: Limits, *, greedy: bool) -> Play
             masks[:, list(forbidden)] = False
             masks = np.where(masks.any(axis=1, keepdims=True), masks, positions.masks)
             actions = []
-            for episode, row, mask in zip(positions.numbers.tolist(), features, masks, strict=True):
+            for episode, row, mask in zip(
+                positions.episodes.tolist(), features, masks, strict=True
+            ):
                 logits, value, memory = forward(row, memories.get(episode))
                 if memory is not None:
                     memories[episode] = memory

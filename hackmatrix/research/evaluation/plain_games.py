@@ -30,7 +30,7 @@ class PlayedReplay(NamedTuple):
     """A game that was played, by its seed and number."""
 
     seed: int
-    number: int
+    episode: int
     actions: bytes
 
 
@@ -39,7 +39,7 @@ class PlainGame(NamedTuple):
 
     player: str
     seed: int
-    number: int
+    episode: int
     max_steps: int
     forbidden: frozenset[int] = frozenset()  # actions that it may not take
 
@@ -57,7 +57,7 @@ def replays(games: Sequence[PlayedReplay]) -> list[Account]:
     from hackmatrix.research.evaluation.native_replays import native_replays
 
     streams = [EVALUATION_STREAM + game.seed for game in games]
-    numbers, actions = [game.number for game in games], [game.actions for game in games]
+    numbers, actions = [game.episode for game in games], [game.actions for game in games]
     return native_replays(streams, numbers, actions)
 
 
@@ -69,11 +69,11 @@ def play_games(games: Sequence[PlainGame]) -> list[Account]:
 def _replay(game: PlayedReplay) -> Account:
     actions = iter(game.actions)
     stream = EVALUATION_STREAM + game.seed
-    return account(stream, game.number, lambda _: next(actions), len(game.actions))
+    return account(stream, game.episode, lambda _: next(actions), len(game.actions))
 
 
 def _play(game: PlainGame) -> Account:
-    return account(EVALUATION_STREAM + game.seed, game.number, game.choose, game.max_steps)
+    return account(EVALUATION_STREAM + game.seed, game.episode, game.choose, game.max_steps)
 
 
 def on_all_cores(

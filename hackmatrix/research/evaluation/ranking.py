@@ -18,14 +18,14 @@ from hackmatrix.research.evaluation.text_table import align_columns
 
 
 def reports_on(
-    policies: Sequence[Policy], limits: Limits, *, greedy: bool, given: str | None = None
+    policies: Sequence[Policy], limits: Limits, *, greedy: bool, env_name: str | None = None
 ) -> list[Report]:
-    """Evaluates policies of one network and environment on the same games; `given` by the user.
+    """Evaluates policies of one network and environment on the same games; `env_name` by the user.
 
     Raises:
         UserError: their environment can't be made, or they do not fit it.
     """
-    env, network = policies[0].make(given)
+    env, network = policies[0].make(env_name)
     player = network_player("", network, None, greedy=greedy or policies[0].greedy)
     games = EvaluationGames(env, player, limits)
     return [games.report(policy.params) for policy in policies]
@@ -69,17 +69,17 @@ class Ranking:
         lines.append(["all", "", *(_text(self._over_agents(i)) for i in range(len(columns)))])
         return f"{align_columns(lines)}\nbest  {self.agents[0].path}"
 
-    def _over_agents(self, place: int) -> Interval:
+    def _over_agents(self, index: int) -> Interval:
         """The mean of a column over the agents, with its interval.
 
         No mean of games is outside of what single games gave. The interval of a rate is at least
         as wide as the games alone leave open: agents that all win nothing are no proof that none
         ever wins.
         """
-        values = np.concatenate([agent.report.columns[place].values for agent in self.agents])
+        values = np.concatenate([agent.report.columns[index].values for agent in self.agents])
         is_rate = values.dtype == bool
         possible = (0.0, 1.0) if is_rate else (float(values.min()), float(values.max()))
-        means = [agent.report.estimates[place].mean for agent in self.agents]
+        means = [agent.report.estimates[index].mean for agent in self.agents]
         interval = Interval.of(means, possible)
         if not is_rate:
             return interval

@@ -20,20 +20,20 @@ class SeedFamily(NamedTuple):
     action: Purpose
     step: Purpose
 
-    def begin(self, env: Environment, seed: Array, numbers: Array) -> tuple[PyTree, PyTree]:
+    def begin(self, env: Environment, seed: Array, episodes: Array) -> tuple[PyTree, PyTree]:
         """Observations and states of the games with these numbers [N], before the first action."""
         if (reset_game := optional_members(env).reset_game) is not None:
-            stream = jnp.full(numbers.shape, jnp.uint32(self.stream) + seed)
-            return jax.vmap(reset_game)(stream, numbers.astype(jnp.uint32))
-        return jax.vmap(env.reset)(keys_for(seed, self.reset, each=numbers))
+            stream = jnp.full(episodes.shape, jnp.uint32(self.stream) + seed)
+            return jax.vmap(reset_game)(stream, episodes.astype(jnp.uint32))
+        return jax.vmap(env.reset)(keys_for(seed, self.reset, each=episodes))
 
-    def step_keys(self, seed: Array, times: Array, numbers: Array) -> Array:
+    def step_keys(self, seed: Array, times: Array, episodes: Array) -> Array:
         """N keys, for the steps of the games after `times` [N] actions."""
-        return _keys(seed, self.step, times, numbers)
+        return _keys(seed, self.step, times, episodes)
 
-    def action_keys(self, seed: Array, times: Array, numbers: Array) -> Array:
+    def action_keys(self, seed: Array, times: Array, episodes: Array) -> Array:
         """N keys, for the player's choices after `times` [N] actions."""
-        return _keys(seed, self.action, times, numbers)
+        return _keys(seed, self.action, times, episodes)
 
 
 EVALUATION = SeedFamily(
@@ -42,6 +42,6 @@ EVALUATION = SeedFamily(
 DATA = SeedFamily(0, Purpose.DATA_RESET, Purpose.DATA_ACTION, Purpose.DATA_STEP)
 
 
-def _keys(seed: Array, purpose: Purpose, times: Array, numbers: Array) -> Array:
+def _keys(seed: Array, purpose: Purpose, times: Array, episodes: Array) -> Array:
     """N keys, for a step of each game."""
-    return jax.vmap(lambda time, number: key_for(seed, purpose, time, number))(times, numbers)
+    return jax.vmap(lambda time, number: key_for(seed, purpose, time, number))(times, episodes)

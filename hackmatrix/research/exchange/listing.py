@@ -56,8 +56,8 @@ def _facts(path: Path) -> tuple[dict[str, Any], str | None]:
         return {}, " ".join(str(error).split())
 
 
-def _whole(number: Any) -> int | None:
-    return number if type(number) is int else None
+def _whole(value: Any) -> int | None:
+    return value if type(value) is int else None
 
 
 def table(rows: list[Listed]) -> str:

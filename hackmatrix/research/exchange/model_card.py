@@ -118,10 +118,10 @@ def _training_evaluation(about: Mapping[str, Any]) -> Iterator[str]:
     yield _estimates(estimates)
 
 
-def _estimates(found: Sequence[tuple[str, Estimate]]) -> str:
+def _estimates(estimates: Sequence[tuple[str, Estimate]]) -> str:
     rows = [
         (title, f"{mean:.4g}", f"{low:.4g} to {high:.4g}" if math.isfinite(low) else "-")
-        for title, (mean, low, high) in found
+        for title, (mean, low, high) in estimates
     ]
     return _table(("", "mean", "95 % interval"), rows)
 

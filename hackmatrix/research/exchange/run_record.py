@@ -117,8 +117,8 @@ def _columns(rows: list[dict[str, Any]]) -> Columns:
     }
 
 
-def _frame(columns: Columns, kind: FrameLibrary) -> Frame:
-    return columns if kind == "numpy" else importlib.import_module(kind).DataFrame(columns)
+def _frame(columns: Columns, library: FrameLibrary) -> Frame:
+    return columns if library == "numpy" else importlib.import_module(library).DataFrame(columns)
 
 
 def _panel(columns: Columns, name: str) -> Panel:

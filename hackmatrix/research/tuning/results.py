@@ -36,7 +36,7 @@ class TuningReport:
     fresh: dict[str, Fresh]
 
     @property
-    def chosen(self) -> str | None:
+    def best(self) -> str | None:
         """The best with fresh seeds, a sampler's winner or `default`; else that of the search."""
         trained = [name for name in self.winners if name in self.fresh]
         candidates = [*trained, *({DEFAULT} & self.fresh.keys())] if trained else list(self.winners)
@@ -51,8 +51,8 @@ class TuningReport:
         """Writes the report into the search's folder; returns the names of the files."""
         files = plots(self.studies, self.plan.metric, self.plan.objective)
         files["report.json"] = json.dumps(self.as_dict(), indent=1) + "\n"
-        if self.chosen is not None:
-            files[BEST] = self._best(self.chosen)
+        if self.best is not None:
+            files[BEST] = self._best(self.best)
         for name, text in files.items():
             write_atomically(self.plan.folder / name, text.encode())
         return sorted(files)
@@ -63,7 +63,7 @@ class TuningReport:
             "metric": self.plan.metric,
             "objective": self.plan.objective,
             "num_seeds": self.plan.num_seeds,
-            "chosen": self.chosen,
+            "chosen": self.best,
             "samplers": {name: self._of(name) for name in self.studies},
             "fresh": {name: each.as_dict() for name, each in self.fresh.items()},
         }
@@ -87,9 +87,9 @@ class TuningReport:
             lines.append(f"        {self._verdict(name)}")
         if DEFAULT in self.fresh:
             lines.append(f"the file's settings, {self._verdict(DEFAULT)}")
-        if self.chosen == DEFAULT:
+        if self.best == DEFAULT:
             lines.append(f"no winner did better with fresh seeds: {BEST} has the file's settings")
-        if self.chosen is not None:
+        if self.best is not None:
             best = shlex.quote(str(self.plan.folder / BEST))
             lines.append(f"next    {command_name()} train --config {best}")
         return "\n".join(lines)

@@ -75,7 +75,7 @@ class SharedProcess:
         with self._lock:
             self._begun += 1
             training_id, under_way = self._begun, SharedTraining(run)
-            process = self._started()
+            process = self._start()
             self._open[training_id] = under_way
             self._send(process, {"number": training_id, **order})
         try:
@@ -101,7 +101,7 @@ class SharedProcess:
             process.kill()
         self._ear.join()
 
-    def _started(self) -> "subprocess.Popen[str]":
+    def _start(self) -> "subprocess.Popen[str]":
         if self._process is None or self._process.poll() is not None:
             self._log.parent.mkdir(parents=True, exist_ok=True)
             with open(self._log, "ab", opener=open_no_link) as log:

@@ -51,7 +51,7 @@ class Choices(NamedTuple):
 class SearchRange(NamedTuple):
     """Numbers from low to high."""
 
-    kind: type
+    number_type: type
     low: float
     high: float
     log: bool
@@ -68,13 +68,13 @@ class SearchRange(NamedTuple):
         if self.step is not None:
             values = [self.low + round((v - self.low) / self.step) * self.step for v in values]
         values = [min(self.high, max(self.low, value)) for value in values]
-        return list(dict.fromkeys(round(v) if self.kind is int else v for v in values))
+        return list(dict.fromkeys(round(v) if self.number_type is int else v for v in values))
 
     def distribution(self) -> "BaseDistribution":
         """For Optuna."""
         from optuna.distributions import FloatDistribution, IntDistribution
 
-        if self.kind is int:
+        if self.number_type is int:
             step = int(self.step or 1)
             return IntDistribution(int(self.low), int(self.high), log=self.log, step=step)
         return FloatDistribution(self.low, self.high, log=self.log, step=self.step)
@@ -183,18 +183,18 @@ def _dimension(key: str, value: Any) -> Choices | SearchRange:
     return _range(key, value)
 
 
-def _range(key: str, given: Mapping[str, Any]) -> SearchRange:
+def _range(key: str, entry: Mapping[str, Any]) -> SearchRange:
     bound_type = number_type(key)
     if bound_type is None:
         raise ValueError("has no range: give a list of choices")
-    if given.get("type", bound_type.__name__) != bound_type.__name__:
-        raise ValueError(f"is of type {bound_type.__name__}, not {given['type']!r:.20}")
-    log = convert(bool, given.get("log", False))
-    low, high = (convert(bound_type, given[end]) for end in ("low", "high"))
+    if entry.get("type", bound_type.__name__) != bound_type.__name__:
+        raise ValueError(f"is of type {bound_type.__name__}, not {entry['type']!r:.20}")
+    log = convert(bool, entry.get("log", False))
+    low, high = (convert(bound_type, entry[end]) for end in ("low", "high"))
     for end in (low, high):
         convert_entry(key, end)
-    step = None if given.get("step") is None else convert(bound_type, given["step"])
-    points = convert(int, given.get("points", _POINTS))
+    step = None if entry.get("step") is None else convert(bound_type, entry["step"])
+    points = convert(int, entry.get("points", _POINTS))
     if not low < high or not 2 <= points <= _MOST or (step is not None and step <= 0):
         raise ValueError(f"needs low below high, a step above 0 and 2 to {_MOST:,} points")
     if step is not None and not math.isclose(steps := (high - low) / step, round(steps)):

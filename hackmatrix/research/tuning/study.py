@@ -110,9 +110,9 @@ def breaks_constraint(trial: FrozenTrial) -> bool:
     return any(number > 0 for number in trial.constraints.values())
 
 
-def run_of(plan: SearchPlan, sampler: str, number: int) -> Path:
+def run_of(plan: SearchPlan, sampler: str, trial: int) -> Path:
     """The folder of a trial's run."""
-    return plan.folder / TRIALS / f"{sampler}-{number}"
+    return plan.folder / TRIALS / f"{sampler}-{trial}"
 
 
 def worker_address(plan: SearchPlan) -> str:
@@ -120,18 +120,16 @@ def worker_address(plan: SearchPlan) -> str:
     return f"{socket.gethostname()}:{plan.folder.resolve()}"
 
 
-def lock_of(plan: SearchPlan, sampler: str, number: int) -> FileLock:
+def lock_of(plan: SearchPlan, sampler: str, trial: int) -> FileLock:
     """The lock that a worker holds while it trains a trial."""
-    run = run_of(plan, sampler, number)
+    run = run_of(plan, sampler, trial)
     run.parent.mkdir(parents=True, exist_ok=True)
     return FileLock(run.with_suffix(".lock"), blocking=False)
 
 
-def give_up(
-    study: optuna.Study, number: int, params: dict[str, Any], *, again: bool = True
-) -> None:
+def give_up(study: optuna.Study, trial: int, params: dict[str, Any], *, again: bool = True) -> None:
     """Ends a trial that came to no end; one with the same settings is made later."""
-    study.tell(number, state=TrialState.FAIL, skip_if_finished=True)
+    study.tell(trial, state=TrialState.FAIL, skip_if_finished=True)
     if again:
         study.enqueue_trial(params)
 

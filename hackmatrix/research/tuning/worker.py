@@ -77,7 +77,7 @@ class Worker:
         self,
         options: TuneOptions,
         plan: SearchPlan,
-        number: int,
+        index: int,
         stop: threading.Event,
         start: Start,
         say: Say,
@@ -85,7 +85,7 @@ class Worker:
     ) -> None:
         self._options, self._plan, self._stop, self._say = options, plan, stop, say
         self._start, self._kills = start, kills
-        self._study = studies.open_study(options, plan, options.sampler, number)
+        self._study = studies.open_study(options, plan, options.sampler, index)
 
     def work(self) -> None:
         """Makes trials until there are enough or the search is to end."""

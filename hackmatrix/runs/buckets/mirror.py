@@ -90,7 +90,7 @@ class Mirror:
         self._written: dict[str, float] = {}  # when growing files were uploaded
         self._unseen: set[str] = set()  # objects whose files were not there at the last look
         self._left: list[TransferStep] = []
-        self._made = False  # whether the folder was made here
+        self._created_folder = False  # whether the folder was made here
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._work, name="mirror", daemon=True)
         self.is_complete = False  # whether all is in the bucket; valid after the context
@@ -98,7 +98,7 @@ class Mirror:
 
     def __enter__(self) -> Self:
         # Before the run starts: whoever resumes what a kill left of it has to find its bucket.
-        self._made = not self._run.exists()
+        self._created_folder = not self._run.exists()
         with contextlib.suppress(OSError):  # whoever trains there says so
             self._run.mkdir(parents=True, exist_ok=True)
             if home_of(self._run) != self._bucket.address:
@@ -108,16 +108,16 @@ class Mirror:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        exc_type: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
         if self._identity is None and not (self._run / CONFIG).exists():  # it did not start
             with contextlib.suppress(OSError):
                 (self._run / HOME).unlink()
-                if self._made:
+                if self._created_folder:
                     self._run.rmdir()
-        if kind is KeyboardInterrupt:  # a second Ctrl+C waits for nothing
+        if exc_type is KeyboardInterrupt:  # a second Ctrl+C waits for nothing
             self._leave()
             return
         self._ending.set()
@@ -178,9 +178,9 @@ class Mirror:
             self._own = own_objects(self._run, self._bucket.address)
             write_home(self._run, self._bucket.address, self._own)
             self._remote = self._bucket.objects()
-        local = self._local(ending)
+        local = self._local_checksums(ending)
         self._know_rows(local)
-        gone = self._gone(local)
+        gone = self._objects_to_delete(local)
         self._left = steps(
             {name: crc for name, crc in local.items() if crc is not None},
             {name: there.crc32c for name, there in self._remote.items()},
@@ -321,7 +321,7 @@ class Mirror:
         self._lease.renew()
         return self._bucket.write(name, content, there.generation if there else 0)
 
-    def _local(self, ending: bool) -> dict[str, str | None]:
+    def _local_checksums(self, ending: bool) -> dict[str, str | None]:
         """Checksums of the folder's files by name; None for one that grows and is not due yet."""
         assert self._remote is not None
         stamps = _stamps(self._run)
@@ -346,7 +346,7 @@ class Mirror:
     def _is_due(self, name: str) -> bool:
         return time.monotonic() - self._written.get(name, -ROWS_SECONDS) >= ROWS_SECONDS
 
-    def _gone(self, local: dict[str, str | None]) -> set[str]:
+    def _objects_to_delete(self, local: dict[str, str | None]) -> set[str]:
         """Objects of checkpoints and params that the folder no longer has.
 
         None that the folder did not upload or fetch itself. None if it has no checkpoint any more,

@@ -85,7 +85,7 @@ class Bucket:
     def objects(self, prefix: str = "") -> dict[str, Object]:
         """All objects, or those whose names have a prefix; none whose name is no path."""
         fields = "items(name,size,crc32c,generation,updated),nextPageToken"
-        with self._asked(prefix):
+        with self._request(prefix):
             found = self._client.list_blobs(
                 self._bucket, prefix=self._prefix + prefix, fields=fields, **self._options
             )
@@ -94,7 +94,7 @@ class Bucket:
 
     def folders(self) -> list[str]:
         """The names of the folders directly below the address."""
-        with self._asked(""):
+        with self._request(""):
             pages = self._client.list_blobs(
                 self._bucket, prefix=self._prefix, delimiter="/", **self._options
             )
@@ -105,7 +105,7 @@ class Bucket:
 
     def find(self, name: str) -> Object | None:
         """An object; None if there is none of this name."""
-        with self._asked(name):
+        with self._request(name):
             blob = self._bucket.get_blob(self._prefix + name, **self._options)
         return None if blob is None else _object(blob)
 
@@ -117,7 +117,7 @@ class Bucket:
         """
         from google.api_core.exceptions import RequestRangeNotSatisfiable
 
-        with self._asked(name):
+        with self._request(name):
             blob = self._bucket.blob(self._prefix + name)
             try:
                 content: bytes = blob.download_as_bytes(start=start or None, **self._options)
@@ -139,7 +139,7 @@ class Bucket:
                 written and the answer was lost.
             Unreachable: it was not written, or damaged on the way.
         """
-        with self._asked(name):
+        with self._request(name):
             blob = self._bucket.blob(self._prefix + name, chunk_size=_CHUNK)
             blob.upload_from_string(
                 content,
@@ -157,13 +157,13 @@ class Bucket:
         Raises:
             Changed: it is of another generation.
         """
-        with contextlib.suppress(Missing), self._asked(name):
+        with contextlib.suppress(Missing), self._request(name):
             self._bucket.delete_blob(
                 self._prefix + name, if_generation_match=generation, **self._options
             )
 
     @contextlib.contextmanager
-    def _asked(self, name: str) -> Iterator[None]:
+    def _request(self, name: str) -> Iterator[None]:
         """Context of a request; turns the dozen kinds of errors of the library into ours."""
         try:
             yield

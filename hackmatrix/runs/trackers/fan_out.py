@@ -46,11 +46,11 @@ class Trackers:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        exc_type: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close(failed=kind is not None)
+        self.close(failed=exc_type is not None)
 
     def start(self) -> None:
         """Starts the trackers that have not started yet; returns without waiting."""

@@ -99,8 +99,8 @@ class WeightsAndBiases:
         except TimeoutError:
             self._say(f"not all was sent in time; {self._sync} what it has")
 
-    def _begin(self, known: str | None, mode: str | None = None) -> Any:
-        if known is None:
+    def _begin(self, run_id: str | None, mode: str | None = None) -> Any:
+        if run_id is None:
             plain = re.sub(r"[^A-Za-z0-9._-]", "-", self._name)[:_MAX_ID]
             try:
                 return self._init(plain, mode, resume="never")
@@ -110,10 +110,10 @@ class WeightsAndBiases:
         if self._ours.rewind:
             update = self._ours.update
             try:
-                return self._init(known, mode, resume_from=f"{known}?_step={update}")
+                return self._init(run_id, mode, resume_from=f"{run_id}?_step={update}")
             except Exception as error:
                 self._say(f"can't cut its history back to update {update:,}: {one_line(error)}")
-        return self._init(known, mode, resume="allow")
+        return self._init(run_id, mode, resume="allow")
 
     def _init(self, run_id: str, mode: str | None, **how: str) -> Any:
         wandb, config = self._wandb, self._ours.config

@@ -172,7 +172,7 @@ def _format_setting(setting: Any) -> str:
 
 
 def _checkpoints(group: int, run: MonitoredRun) -> list[Answer]:
-    saved = run.saved()[:_MOST_CHECKPOINTS]
+    saved = run.saved_params()[:_MOST_CHECKPOINTS]
     at = axis_positions(run, [each.update for each in saved])
     folders = Counter(each.path.parent for each in saved if each.playable)
     return [

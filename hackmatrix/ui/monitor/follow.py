@@ -22,7 +22,7 @@ class Follower:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._place = 0
+        self._offset = 0
         self._before = b""  # what stands before that place
         self._identity: tuple[int, int] | None = None
 
@@ -45,22 +45,22 @@ class Follower:
             identity = (status.st_dev, status.st_ino)
             anew = self._identity is not None and not self._continues(file, identity)
             if anew:
-                self._place, self._before = 0, b""
+                self._offset, self._before = 0, b""
             self._identity = identity
-            file.seek(self._place)
+            file.seek(self._offset)
             data = file.read(MOST_BYTES)
             if b"\n" not in data:
                 data += file.readline(LONGEST_LINE)
         is_endless = len(data) > LONGEST_LINE and b"\n" not in data  # no row of metrics
         end = len(data) if is_endless else data.rfind(b"\n") + 1
-        self._place += end
+        self._offset += end
         self._before = (self._before + data[:end])[-_REMEMBERED:]
-        unread = max(0, status.st_size - self._place) if end else 0
+        unread = max(0, status.st_size - self._offset) if end else 0
         return News(anew, data[:end].splitlines(), unread)
 
     def _continues(self, file: BinaryIO, identity: tuple[int, int]) -> bool:
         """Whether the file still begins with what was read of it, as far as one can tell."""
         if identity != self._identity:
             return False
-        file.seek(self._place - len(self._before))
+        file.seek(self._offset - len(self._before))
         return file.read(len(self._before)) == self._before

@@ -68,7 +68,7 @@ def health_of(metric: Metric, value: float) -> Severity | None:
     """Distance of a value from its healthy range; None if it is inside."""
     if not math.isfinite(value):
         return Severity.CRITICAL
-    crossed = [limit.severity for limit in metric.limits if limit.crossed(value)]
+    crossed = [limit.severity for limit in metric.limits if limit.is_crossed(value)]
     return crossed[-1] if crossed else None
 
 

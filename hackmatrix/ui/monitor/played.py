@@ -45,12 +45,12 @@ def game_routes(runs: Runs) -> list[BaseRoute]:
         try:
             folder = _folder(runs, request.path_params["key"])
             game = GameId.read(request.query_params.get("seed", str(_FIRST)))
-            found = [
-                _summary_of_game(update, path, game) for update, path in checkpoints(folder).items()
+            endings = [
+                _ending_of_game(update, path, game) for update, path in checkpoints(folder).items()
             ]
         except UserError as error:
             return _refusal(error)
-        return JSONResponse({"run": folder.name, "seed": str(game), "games": found})
+        return JSONResponse({"run": folder.name, "seed": str(game), "games": endings})
 
     def picture(request: Request) -> Response:
         update, step = request.path_params["update"], request.path_params["step"]
@@ -78,7 +78,7 @@ def _refusal(error: UserError) -> Response:
 
 def _playable(runs: Runs) -> list[Saved]:
     with runs.lock:
-        return [each for run in runs.runs for each in run.saved() if each.playable]
+        return [each for run in runs.runs for each in run.saved_params() if each.playable]
 
 
 def _folder(runs: Runs, key: str) -> Path:
@@ -120,7 +120,7 @@ def _page(path: Path, written: int) -> ASGIApp:
     return Router(page_routes(lambda: Session(_FIRST, agents, judge=judge)))
 
 
-def _summary_of_game(update: int, path: Path, game: GameId) -> dict[str, object]:
+def _ending_of_game(update: int, path: Path, game: GameId) -> dict[str, object]:
     """How a checkpoint's game ends."""
     with _one_by_one:
         tree = _game(path, _time_written(path), game)
@@ -129,7 +129,7 @@ def _summary_of_game(update: int, path: Path, game: GameId) -> dict[str, object]
         "update": update,
         "steps": end.step,
         "stage": end.stage,
-        "score": tree.state(end.number).player.score,
+        "score": tree.state(end.index).player.score,
         "over": end.over,
         "page": f"played/{key_of(path)}/",
     }

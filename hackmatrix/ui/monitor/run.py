@@ -105,7 +105,7 @@ class MonitoredRun:
         if self.alarms and self.table.updates and update < self.table.updates[-1]:
             self.alarms = [alarm for alarm in self.alarms if alarm.update < update]
         if NOT_FINITE.name not in names:  # the run says so once, and its evaluations never do
-            self.alarms += self._broken(update, row)
+            self.alarms += self._check_finite(update, row)
         self.table.add(update, row)
         for agent in agents:
             seed = agent.pop(SEED)
@@ -113,7 +113,7 @@ class MonitoredRun:
         seen = {} if agents else row  # the row of many agents has means, which raise no alarm
         self.alarms += [_alarm_of(name, update, seen) for name in names]
 
-    def _broken(self, update: int, row: Row) -> Iterator[Raised]:
+    def _check_finite(self, update: int, row: Row) -> Iterator[Raised]:
         """An alarm for metrics that are not finite in this row, but were in the one before."""
         broken = (name for name, value in row.items() if not is_finite(value))
         if names := [name for name in broken if not self._is_broken(name)]:
@@ -153,7 +153,7 @@ class MonitoredRun:
         return {k: v for k, v in self.config.items() if k not in _NOT_COMPARED}
 
     @property
-    def kind(self) -> str:
+    def settings_key(self) -> str:
         """The same text for runs that differ in their seeds alone."""
         settings = self.settings
         return repr(sorted(settings.items(), key=str)) if settings else str(self.path)
@@ -174,7 +174,7 @@ class MonitoredRun:
         except OSError:
             return None
 
-    def saved(self) -> list[Saved]:
+    def saved_params(self) -> list[Saved]:
         """The params in the run's folder, the newest first; the best and the final are named."""
         found = list(_saved_in(self.path, None))
         for folder in agent_folders(self.path):

@@ -21,11 +21,11 @@ class RunGroup(NamedTuple):
     runs: list[MonitoredRun]
 
 
-def find_runs(words: Sequence[str], log_dir: Path) -> list[Path]:
+def find_runs(paths: Sequence[str], log_dir: Path) -> list[Path]:
     """The folders of runs that are meant.
 
     Args:
-        words: each a run's folder, its `metrics.jsonl`, the name of a run in `log_dir`, a folder of
+        paths: each a run's folder, its `metrics.jsonl`, the name of a run in `log_dir`, a folder of
             runs, the newest first, or the folder of a search, for its trials. Without words the
             newest run in `log_dir`, which may also be a run itself.
         log_dir: folder of runs.
@@ -33,11 +33,11 @@ def find_runs(words: Sequence[str], log_dir: Path) -> list[Path]:
     Raises:
         UserError: there is no such run.
     """
-    if not words:
+    if not paths:
         if log_dir.name == LOGS and _is_run(log_dir.parent):
             return [log_dir.parent]
         return [log_dir] if _is_run(log_dir) else runs_in(log_dir)[:1]
-    found = [run for word in words for run in _runs_of_path(word, log_dir)]
+    found = [run for word in paths for run in _runs_of_path(word, log_dir)]
     return list(dict.fromkeys(found))
 
 
@@ -91,17 +91,17 @@ def _time_written(run: Path) -> float:
 class Runs:
     """The runs that are monitored. Threads that use them hold `lock`, and `read` takes it too."""
 
-    def __init__(self, words: Sequence[str], log_dir: Path) -> None:
+    def __init__(self, paths: Sequence[str], log_dir: Path) -> None:
         """Finds the runs.
 
         Raises:
             UserError: see `find_runs`.
         """
-        self._words, self._log_dir = words, log_dir
+        self._paths, self._log_dir = paths, log_dir
         self.lock = threading.Lock()
-        found = find_runs(words, log_dir)
+        found = find_runs(paths, log_dir)
         self.runs = [MonitoredRun(path) for path in found[:MOST_RUNS]]
-        self.found = len(found)  # number of runs that are meant
+        self.num_found = len(found)  # number of runs that are meant
         self.problem: str | None = None  # why a file can't be read
 
     @property
@@ -128,26 +128,25 @@ class Runs:
     def find_more(self) -> None:
         """Adds runs that have appeared in the folders of runs since."""
         try:
-            paths = find_runs(self._words, self._log_dir) if self._words else []
+            paths = find_runs(self._paths, self._log_dir) if self._paths else []
         except UserError:
             return
         with self.lock:
             known = {run.path for run in self.runs}
             self.runs += [MonitoredRun(path) for path in paths[:MOST_RUNS] if path not in known]
-            self.found = len(known.union(paths))
+            self.num_found = len(known.union(paths))
 
     @property
     def notice(self) -> str | None:
         """A line about runs that are not shown."""
-        if len(self.runs) == self.found:
+        if len(self.runs) == self.num_found:
             return None
-        return (
-            f"{len(self.runs)} of {self.found} runs are shown, the newest; name others to see them"
-        )
+        shown = f"{len(self.runs)} of {self.num_found} runs are shown"
+        return f"{shown}, the newest; name others to see them"
 
     def pictures(self) -> dict[str, Path]:
         """The plots of the searches that are monitored, by name."""
-        folders = [_folder(word, self._log_dir) for word in self._words]
+        folders = [_folder(word, self._log_dir) for word in self._paths]
         folders = [folder for folder in folders if (folder / TRIALS).is_dir()]
         found = [path for folder in folders for path in sorted(folder.glob("*.svg"))]
         found = [path for path in found if path.is_file() and not path.is_symlink()]
@@ -158,7 +157,7 @@ class Runs:
         """The runs in groups, in the order of their first runs."""
         kinds: dict[str, list[MonitoredRun]] = {}
         for run in self.runs:
-            kinds.setdefault(run.kind, []).append(run)
+            kinds.setdefault(run.settings_key, []).append(run)
         return [RunGroup(_name(runs), runs) for runs in kinds.values()]
 
 

@@ -20,7 +20,7 @@ from hackmatrix.agents.shipped import PARAMS
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.files import PARTIAL
 from hackmatrix.ui.page.assets import page_files
-from hackmatrix.ui.page.in_browser import PAGES, SETTINGS, WEIGHTS, opened
+from hackmatrix.ui.page.in_browser import PAGES, SETTINGS, WEIGHTS, open_session
 from hackmatrix.ui.session.puzzles import PACKAGED
 
 _PYODIDE = (
@@ -147,7 +147,7 @@ def _files(settings: dict[str, Any], weights: bytes, public_url: str) -> dict[st
     html = files.pop("index.html").decode()
     words = json.loads(files["manifest.webmanifest"])["description"]
     for page in PAGES:
-        files[f"{page}.json"] = opened(page, settings, weights)('{"do":"hello"}').encode()
+        files[f"{page}.json"] = open_session(page, settings, weights)('{"do":"hello"}').encode()
         name = "index.html" if page == "play" else f"{page}.html"
         files[name] = _html(html, page, _about(words, name, public_url)).encode()
     files[_OFFLINE] = _offline(files)
@@ -221,9 +221,9 @@ def _python(settings: dict[str, Any], weights: bytes) -> bytes:
     return buffer.getvalue()
 
 
-def _about(words: str, name: str, public_url: str) -> str:
+def _about(description: str, name: str, public_url: str) -> str:
     """Metadata from which messengers show a link to the page: with a picture at a known address."""
-    facts = {"og:title": "HackMatrix", "og:type": "website", "og:description": words}
+    facts = {"og:title": "HackMatrix", "og:type": "website", "og:description": description}
     if not public_url:
         return _metadata(facts)
     address = f"{public_url}{name.removeprefix('index.html')}"

@@ -23,10 +23,10 @@ SETTINGS, WEIGHTS = "agent.json", "agent.bin"  # the agent's files
 
 def begin(page: str) -> Callable[[str], str]:
     """A new session of a page, with the agent's files in the current folder."""
-    return opened(page, json.loads(Path(SETTINGS).read_text()), Path(WEIGHTS).read_bytes())
+    return open_session(page, json.loads(Path(SETTINGS).read_text()), Path(WEIGHTS).read_bytes())
 
 
-def opened(page: str, settings: dict[str, Any], weights: bytes) -> Callable[[str], str]:
+def open_session(page: str, settings: dict[str, Any], weights: bytes) -> Callable[[str], str]:
     """A function that answers messages in JSON: a new session.
 
     Args:

@@ -40,9 +40,9 @@ def room(player: Player, cells: dict[int, Cell], enemies: Iterable[Enemy] = ()) 
     )
 
 
-def enemy(kind: EnemyType, cell: int, hp: int | None = None) -> Enemy:
+def enemy(enemy_type: EnemyType, cell: int, hp: int | None = None) -> Enemy:
     """An enemy, whole if `hp` is not given."""
-    return Enemy(kind, cell, MAX_HP[kind] if hp is None else hp)
+    return Enemy(enemy_type, cell, MAX_HP[enemy_type] if hp is None else hp)
 
 
 def data_block(points: int) -> Cell:
@@ -50,9 +50,9 @@ def data_block(points: int) -> Cell:
     return Cell(Content.DATA, points=points, spawn=points)
 
 
-def program_block(number: ProgramId) -> Cell:
+def program_block(program: ProgramId) -> Cell:
     """A program block."""
-    return Cell(Content.PROGRAM, program=number, spawn=PROGRAMS[number].spawn)
+    return Cell(Content.PROGRAM, program=program, spawn=PROGRAMS[program].spawn)
 
 
 def _moving() -> State:
@@ -137,13 +137,13 @@ LESSONS = (
 )
 
 
-def progress(number: int, state: State) -> dict[str, object]:
+def progress(room_index: int, state: State) -> dict[str, object]:
     """What the page shows of a room: `outcome` is `done`, `lost`, or None while it goes on."""
-    lesson = LESSONS[number]
+    lesson = LESSONS[room_index]
     outcome = None
     if lesson.is_done(state):
         outcome = "done"
     elif state.over is Ending.DIED or lesson.is_lost(state):
         outcome = "lost"
     facts = {"title": lesson.title, "text": lesson.text, "outcome": outcome}
-    return {"kind": "room", "number": number, "of": len(LESSONS), **facts}
+    return {"kind": "room", "number": room_index, "of": len(LESSONS), **facts}

@@ -23,7 +23,7 @@ def variation(session: Session, by: int) -> int:
     """The node as far into the next variation, or the one before; its end if it begins later."""
     nodes = session.tree.nodes
     main = session.tree.end(0)
-    ends = [main, *(n.number for n in nodes if not n.children and n.number != main)]
+    ends = [main, *(n.index for n in nodes if not n.children and n.index != main)]
     end = ends[(ends.index(line(session)[-1]) + by) % len(ends)]
     number = end
     while nodes[number].step > nodes[session.at].step:
@@ -60,8 +60,8 @@ def unsure(session: Session) -> int | None:
     return _next(session, places)
 
 
-def _next(session: Session, places: Sequence[int]) -> int | None:
+def _next(session: Session, steps: Sequence[int]) -> int | None:
     """The node at the first of these steps of the line after the shown one, else at the first."""
     now = session.tree.nodes[session.at].step
-    later = [place for place in places if place > now] or places
+    later = [place for place in steps if place > now] or steps
     return line(session)[later[0]] if later else None

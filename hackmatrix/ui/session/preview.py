@@ -31,45 +31,45 @@ def previews(state: State) -> list[dict[str, Any]]:
     ]
 
 
-def _preview(seen: State, action: int) -> dict[str, Any]:
+def _preview(before: State, action: int) -> dict[str, Any]:
     program = action - FIRST_PROGRAM
     if program in (ProgramId.WARP, ProgramId.POLY, ProgramId.UNDO):
         # Chance or the past decides, and neither is in what the player sees.
-        cells = {enemy.cell for enemy in seen.enemies} if program != ProgramId.UNDO else set()
+        cells = {enemy.cell for enemy in before.enemies} if program != ProgramId.UNDO else set()
         if program == ProgramId.WARP:
-            cells |= seen.occupied()
+            cells |= before.occupied()
         text = PROGRAM_WORDS[PROGRAMS[program].name][0]
         return {"text": text, "cells": sorted(cells), "moves": []}
-    after = copied(seen)
+    after = copied(before)
     _, _, completed = act(after, action)
-    events = visible_events(tuple(after.events), seen, after)
+    events = visible_events(tuple(after.events), before, after)
     cells = {e["cell"] for e in events if e["kind"] in ("attacked", "destroyed", "block_removed")}
     if action == SIPHON:
-        cells |= set(CROSS[seen.player.cell])
+        cells |= set(CROSS[before.player.cell])
     moves = [[e["cell"], e["to"]] for e in events if e["kind"] in ("player_moved", "enemy_moved")]
-    text = _text(seen, after, events, action)
+    text = _text(before, after, events, action)
     if completed:
-        text += f": completes stage {seen.stage}"
+        text += f": completes stage {before.stage}"
     facts: dict[str, Any] = {"text": text, "cells": sorted(cells), "moves": moves}
     if ends_turn(action) and not completed:
         facts["hits"] = threat(after)[after.player.cell]
     return facts
 
 
-def _text(seen: State, after: State, events: list[dict[str, Any]], action: int) -> str:
+def _text(before: State, after: State, events: list[dict[str, Any]], action: int) -> str:
     clauses = describe_events(event for event in events if event["kind"] != "program_ran")
     gains = [
-        f"{getattr(after.player, name) - getattr(seen.player, name):+d} {name}"
+        f"{getattr(after.player, name) - getattr(before.player, name):+d} {name}"
         for name in _GAINS
-        if getattr(after.player, name) != getattr(seen.player, name)
+        if getattr(after.player, name) != getattr(before.player, name)
     ]
-    gains += [PROGRAMS[number].name for number in after.owned if number not in seen.owned]
+    gains += [PROGRAMS[number].name for number in after.owned if number not in before.owned]
     if action == SIPHON:
-        cross = [seen.cells[cell] for cell in CROSS[seen.player.cell]]
+        cross = [before.cells[cell] for cell in CROSS[before.player.cell]]
         opened = sum(c.content == Content.QUESTION and not c.siphoned for c in cross)
         clauses += ["opens a question block"] * opened
-        if after.pending > seen.pending:
-            clauses.append(f"{after.pending - seen.pending} transmissions will come")
+        if after.pending > before.pending:
+            clauses.append(f"{after.pending - before.pending} transmissions will come")
     if action >= FIRST_PROGRAM and not clauses:
         clauses.append(PROGRAM_WORDS[PROGRAMS[action - FIRST_PROGRAM].name][0].rstrip("."))
     text = ", ".join([*clauses, *gains]) or "nothing left to siphon here"

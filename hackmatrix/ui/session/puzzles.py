@@ -60,9 +60,9 @@ class Puzzle(NamedTuple):
         game, actions = GameId.read(puzzle["seed"]), tuple(map(int, puzzle["actions"]))
         return cls(game, actions, worth, int(puzzle["rating"]))
 
-    def progress(self, number: int, of: int, action: int | None) -> dict[str, Any]:
+    def progress(self, index: int, of: int, action: int | None) -> dict[str, Any]:
         """What the page shows, before and after an action."""
-        facts: dict[str, Any] = {"kind": "puzzle", "number": number, "of": of}
+        facts: dict[str, Any] = {"kind": "puzzle", "number": index, "of": of}
         facts |= {"title": f"Puzzle, rated {self.rating}", "rating": self.rating, "outcome": None}
         if action is None:
             return facts | {"text": "One action alone keeps your chances. Which?"}
@@ -107,7 +107,7 @@ def mine(judge: Judge, game: GameId) -> Iterator[Puzzle]:
                 stage = state.stage
                 yield found
         action = view_of(judge, state).sample(game, tree.nodes[at].step)
-        at = tree.play(at, action, "").number
+        at = tree.play(at, action, "").index
 
 
 def _puzzle(judge: Judge, game: GameId, actions: tuple[int, ...], state: State) -> Puzzle | None:

@@ -116,7 +116,7 @@ class Ghost(NamedTuple):
     """A game as the packaged agent plays it."""
 
     actions: list[int]
-    places: list[tuple[int, int]]  # stage and player's cell at the start and after each action
+    path: list[tuple[int, int]]  # stage and player's cell at the start and after each action
     won: bool
     score: int
 

@@ -131,7 +131,7 @@ class Session:
         state = self.tree.state(self.at)
         if state.over or action not in valid_actions(state):
             raise UserError(why_not(state, action))
-        return self._played([self._play(action, YOU)])
+        return self._answer_play([self._play(action, YOU)])
 
     def agent(self, message: Message) -> Message:
         """Lets the agent play `steps` actions (1), at most to the game's end."""
@@ -143,7 +143,7 @@ class Session:
             if node.over or node.step >= MOST_STEPS:
                 break
             nodes.append(self._play(self._choice(), name))
-        return self._played(nodes)
+        return self._answer_play(nodes)
 
     def go(self, message: Message) -> Message:
         """Shows the position at `node`."""
@@ -160,11 +160,11 @@ class Session:
             return self._position()
         if not self.tree.is_game:
             raise UserError("no agent plays the rooms of the tutorial")
-        name = self._named(message)
+        name = self._name_of_agent(message)
         self.agents[name]()  # it may be refused before anything changes
         self.controls = name
         self.opinions.clear()
-        return self._position() | {"opinions": self._briefs(), "odds": self._all_judged()}
+        return self._position() | {"opinions": self._briefs(), "odds": self._all_odds()}
 
     def review(self, message: Message) -> Message:
         """Reviews the actions that led to `nodes`: for each its number, the agent's, the cost."""
@@ -199,7 +199,7 @@ class Session:
 
     def others(self, message: Message) -> Message:
         """Every agent's choice here, or that of one `agent`; and what a search tried."""
-        names = [self._named(message)] if "agent" in message else list(self.agents)
+        names = [self._name_of_agent(message)] if "agent" in message else list(self.agents)
         if self._node().over:
             return {"others": [], "branches": []}
         choices, branches = [], list[list[Any]]()
@@ -247,7 +247,7 @@ class Session:
         if not self.tree.is_game:
             raise UserError("no agent plays the rooms of the tutorial")
         found = ghost(self._judge(), self.tree.game)
-        return {"places": found.places, "won": found.won, "score": found.score}
+        return {"places": found.path, "won": found.won, "score": found.score}
 
     def compare(self, _: Message) -> Message:
         """Adds the packaged agent's game, and shows where it leaves the others; its `line`."""
@@ -256,9 +256,9 @@ class Session:
         judge, before = self._judge(), len(self.tree.nodes)
         line = [0]
         for action in ghost(judge, self.tree.game).actions:
-            line.append(self.tree.play(line[-1], action, judge.agent.name).number)
+            line.append(self.tree.play(line[-1], action, judge.agent.name).index)
         self.at = [number for number in line if number < before][-1]
-        return self._played(self.tree.nodes[before:]) | {"line": line}
+        return self._answer_play(self.tree.nodes[before:]) | {"line": line}
 
     def save(self, _: Message) -> Message:
         """The line that is shown, from its start to its end, as a replay."""
@@ -307,12 +307,12 @@ class Session:
         for action in replay.actions:
             self._play(action, "replay")
 
-    def _after(self, number: int) -> int | None:
+    def _after(self, node_index: int) -> int | None:
         """The action at a node with which the way to the position shown goes on, if it does."""
         node = self._node()
-        while node.parent > number:
+        while node.parent > node_index:
             node = self.tree.nodes[node.parent]
-        return node.action if node.parent == number else None
+        return node.action if node.parent == node_index else None
 
     def _leave(self) -> None:
         """Nobody is at the controls, and nothing hidden is shown."""
@@ -335,10 +335,10 @@ class Session:
 
     def _play(self, action: int, by: str) -> GameNode:
         node = self.tree.play(self.at, action, by)
-        self.at = node.number
+        self.at = node.index
         return node
 
-    def _named(self, message: Message) -> str:
+    def _name_of_agent(self, message: Message) -> str:
         name = message.get("agent")
         if not isinstance(name, str) or name not in self.agents:
             raise UserError(f"no agent {name!r:.60}: there are {', '.join(self.agents) or 'none'}")
@@ -358,20 +358,20 @@ class Session:
             return view.best
         return view.sample(self.tree.game, self._node().step)
 
-    def _opinion(self, number: int) -> Opinion | None:
+    def _opinion(self, node_index: int) -> Opinion | None:
         """The opinion of the agent at the controls on a node; None at an end, or without one."""
-        if not self.controls or self.tree.nodes[number].over:
+        if not self.controls or self.tree.nodes[node_index].over:
             return None
-        if number not in self.opinions:
-            self.opinions[number] = self._ask(self._agent(), number)
-        return self.opinions[number]
+        if node_index not in self.opinions:
+            self.opinions[node_index] = self._ask(self._agent(), node_index)
+        return self.opinions[node_index]
 
-    def _ask(self, agent: Agent, number: int) -> Opinion:
+    def _ask(self, agent: Agent, node_index: int) -> Opinion:
         if agent.searches:
-            return self._ask_here(agent, number, observe_saved(self.tree.state(number)))
+            return self._ask_here(agent, node_index, observe_saved(self.tree.state(node_index)))
         if not isinstance(agent.policy, RecurrentPolicy):
-            return self._ask_here(agent, number, None)
-        unknown, node = [], number
+            return self._ask_here(agent, node_index, None)
+        unknown, node = [], node_index
         while node >= 0 and (agent.name, node) not in self.remembered:
             unknown.append(node)
             node = self.tree.nodes[node].parent
@@ -379,10 +379,10 @@ class Session:
             parent = self.remembered.get((agent.name, self.tree.nodes[node].parent))
             memory = parent.memory if parent else None
             self.remembered[agent.name, node] = self._ask_here(agent, node, memory)
-        return self.remembered[agent.name, number]
+        return self.remembered[agent.name, node_index]
 
-    def _ask_here(self, agent: Agent, number: int, memory: Any) -> Opinion:
-        state = self.tree.state(number)
+    def _ask_here(self, agent: Agent, node_index: int, memory: Any) -> Opinion:
+        state = self.tree.state(node_index)
         valid = set(valid_actions(state))
         return opinion(agent, observe(state), [a in valid for a in range(NUM_ACTIONS)], memory)
 
@@ -398,12 +398,12 @@ class Session:
             for action, visits, value, line in view.branches
         ]
 
-    def _brief(self, number: int) -> list[Any]:
+    def _brief(self, node_index: int) -> list[Any]:
         """Of an opinion what graphs show: node, value, probability of the best action."""
-        view = self._opinion(number)
+        view = self._opinion(node_index)
         if view is None:
-            return [number, None, None]
-        return [number, view.value, max(view.probabilities)]
+            return [node_index, None, None]
+        return [node_index, view.value, max(view.probabilities)]
 
     def _briefs(self) -> list[list[Any]]:
         """Opinions of all nodes; only of the one that is shown if that takes too long."""
@@ -413,30 +413,30 @@ class Session:
         takes_long = count > _BRIEFED or self._agent().searches
         return [self._brief(n) for n in ([self.at] if takes_long else range(count))]
 
-    def _judged(self, numbers: Collection[int]) -> list[list[Any]]:
+    def _odds_of(self, nodes: Collection[int]) -> list[list[Any]]:
         """The odds of nodes: number, share of wins, stages cleared."""
         if self.judge is None or not self.controls:
             return []
         judge = self.judge()
-        for number in numbers:
+        for number in nodes:
             if number not in self.odds:
                 self.odds[number] = odds_at(judge, self.tree.state(number))
-        return [[n, round(self.odds[n].win, 4), round(self.odds[n].stages, 2)] for n in numbers]
+        return [[n, round(self.odds[n].win, 4), round(self.odds[n].stages, 2)] for n in nodes]
 
-    def _all_judged(self) -> list[list[Any]]:
+    def _all_odds(self) -> list[list[Any]]:
         """The odds of all nodes; only of the one that is shown if that takes too long."""
         count = len(self.tree.nodes)
-        return self._judged(range(count) if count <= _BRIEFED else [self.at])
+        return self._odds_of(range(count) if count <= _BRIEFED else [self.at])
 
     # --- answers ---------------------------------------------------------------------------------
 
-    def _played(self, nodes: list[GameNode]) -> Message:
+    def _answer_play(self, nodes: list[GameNode]) -> Message:
         answer = self._position() | {"added": [_brief_node(node) for node in nodes]}
         if self.controls:
             before = [node.parent for node in nodes]
             known = [n for n in {*before, self.at} if n >= 0]
             answer["opinions"] = [self._brief(n) for n in known]
-            answer["odds"] = self._judged(known)
+            answer["odds"] = self._odds_of(known)
         return answer
 
     def _position(self, *, fresh: bool = False) -> Message:
@@ -444,7 +444,7 @@ class Session:
         state = self.tree.state(self.at)
         answer = {"at": self.at, **facts_of(state, reveal=self.reveal), "last": None}
         answer["controls"] = self.controls
-        answer["odds"] = self._judged([self.at])
+        answer["odds"] = self._odds_of([self.at])
         if last := self.tree.last(self.at):
             before, outcome = last
             node = self._node()
@@ -456,7 +456,7 @@ class Session:
             answer["game"] = str(self.tree.game)
             answer["nodes"] = [_brief_node(node) for node in self.tree.nodes]
             answer["opinions"] = self._briefs()
-            answer["odds"] = self._all_judged()
+            answer["odds"] = self._all_odds()
         if (view := self._opinion(self.at)) is not None:
             answer["agent"] = {
                 "name": self.controls,
@@ -478,7 +478,7 @@ def load_packaged_puzzles() -> list[Puzzle]:
 def _brief_node(node: GameNode) -> list[Any]:
     """A node as the page keeps it: number, parent, action, by, step, total, stage, over."""
     total = round(node.total, 3)
-    return [node.number, node.parent, node.action, node.by, node.step, total, node.stage, node.over]
+    return [node.index, node.parent, node.action, node.by, node.step, total, node.stage, node.over]
 
 
 def _integer(message: Message, name: str, bound: int) -> int:

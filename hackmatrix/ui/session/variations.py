@@ -22,7 +22,7 @@ _KEPT = 16  # steps from one kept state to the next
 class GameNode:
     """One position of the tree: that after `action` at the node `parent`."""
 
-    number: int
+    index: int
     parent: int  # -1 at the root
     action: int  # -1 at the root
     by: str  # who took the action
@@ -62,21 +62,21 @@ class Tree:
                 raise UserError(f"nodes: number {number} is no node, or can't be played there")
         return tree
 
-    def valid_actions(self, number: int) -> list[int]:
+    def valid_actions(self, index: int) -> list[int]:
         """Those at a node; none where the game is over."""
-        return [] if self.nodes[number].over else valid_actions(self.state(number))
+        return [] if self.nodes[index].over else valid_actions(self.state(index))
 
-    def end(self, number: int) -> int:
+    def end(self, index: int) -> int:
         """The last node of the line through a node that was tried first."""
-        while children := self.nodes[number].children:
-            number = children[0]
-        return number
+        while children := self.nodes[index].children:
+            index = children[0]
+        return index
 
-    def state(self, number: int) -> State:
+    def state(self, index: int) -> State:
         """A copy of the state at a node."""
         actions = []
-        node = self.nodes[number]
-        while (kept := self._kept(node)) is None:
+        node = self.nodes[index]
+        while (kept := self._kept_state(node)) is None:
             actions.append(node.action)
             node = self.nodes[node.parent]
         state = copied(kept)
@@ -85,36 +85,36 @@ class Tree:
         state.events = []
         return state
 
-    def _kept(self, node: GameNode) -> State | None:
+    def _kept_state(self, node: GameNode) -> State | None:
         newest, state = self._newest
-        return state if node.number == newest else node.state
+        return state if node.index == newest else node.state
 
-    def last(self, number: int) -> tuple[State, Outcome] | None:
+    def last(self, index: int) -> tuple[State, Outcome] | None:
         """The state before a node's action and what the action did; None at the root."""
-        node = self.nodes[number]
+        node = self.nodes[index]
         if node.parent < 0:
             return None
         before = self.state(node.parent)
         return before, step(copied(before), node.action)
 
-    def play(self, number: int, action: int, by: str) -> GameNode:
+    def play(self, index: int, action: int, by: str) -> GameNode:
         """The node after a valid action; one that is there already is not made again.
 
         Raises:
             UserError: the tree is full.
         """
-        node = self.nodes[number]
+        node = self.nodes[index]
         for child in node.children:
             if self.nodes[child].action == action:
                 return self.nodes[child]
         if len(self.nodes) >= MOST_NODES:
             raise UserError(f"a session holds at most {MOST_NODES} positions: start a new game")
-        state = self.state(number)
+        state = self.state(index)
         outcome = step(state, action)
         state.events = []
-        made = GameNode(
-            number=len(self.nodes),
-            parent=number,
+        added = GameNode(
+            index=len(self.nodes),
+            parent=index,
             action=action,
             by=by,
             step=node.step + 1,
@@ -123,21 +123,21 @@ class Tree:
             over=state.over.value if state.over else None,
             state=state if (node.step + 1) % _KEPT == 0 else None,
         )
-        self.nodes.append(made)
-        self._newest = made.number, state
-        node.children.append(made.number)
-        return made
+        self.nodes.append(added)
+        self._newest = added.index, state
+        node.children.append(added.index)
+        return added
 
-    def line(self, number: int) -> tuple[int, ...]:
+    def line(self, index: int) -> tuple[int, ...]:
         """The actions from the start to a node."""
         actions = []
-        while (node := self.nodes[number]).parent >= 0:
+        while (node := self.nodes[index]).parent >= 0:
             actions.append(node.action)
-            number = node.parent
+            index = node.parent
         return tuple(reversed(actions))
 
 
-def _is_node(node: Any, number: int) -> bool:
+def _is_node(node: Any, num_nodes: int) -> bool:
     if not isinstance(node, list) or list(map(type, node)) != [int, int, str]:
         return False
-    return 0 <= node[0] < number and len(node[2]) <= 200
+    return 0 <= node[0] < num_nodes and len(node[2]) <= 200

@@ -208,9 +208,9 @@ class Watch(App[None]):
     def _ask(self, message: Message) -> None:
         """Asks the session in a thread: an agent that searches takes its time."""
         self.is_asking = True
-        self.run_worker(self._answered(message))
+        self.run_worker(self._answer(message))
 
-    async def _answered(self, message: Message) -> None:
+    async def _answer(self, message: Message) -> None:
         slow = self.set_timer(0.5, lambda: self.query_one("#news", Static).update("One moment..."))
         answer = await asyncio.to_thread(self.session.handle, message)
         slow.stop()

@@ -63,7 +63,7 @@ def message_of(session: Session, key: str) -> Message | None:
     return None
 
 
-def _suggested_action(session: Session, place: int) -> Message | None:
+def _suggested_action(session: Session, index: int) -> Message | None:
     agent: dict[str, Any] = session.handle({"do": "go", "node": session.at})["agent"]
     ranked = best(agent["probabilities"])
-    return {"do": "act", "action": ranked[place - 1][0]} if place <= len(ranked) else None
+    return {"do": "act", "action": ranked[index - 1][0]} if index <= len(ranked) else None

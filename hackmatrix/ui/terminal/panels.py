@@ -106,10 +106,10 @@ def course(session: Session, width: int, *, short: bool = False) -> Text:
 
 
 def _curve(
-    values: Sequence[float | None], places: Sequence[int], low: float, high: float
+    values: Sequence[float | None], positions: Sequence[int], low: float, high: float
 ) -> Iterator[str]:
     """Signs as high as the values at these places, from the lowest sign to the highest."""
-    for place in places:
+    for place in positions:
         value = values[place]
         share = 0.0 if value is None else (value - low) / ((high - low) or 1)
         yield " " if value is None else _SIGNS[round(share * (len(_SIGNS) - 1))]

@@ -49,13 +49,13 @@ def board(state: State, *, threats: bool = True, spaced: bool = True) -> Table:
     return grid
 
 
-def _cell(seen: dict[str, Any], cell: int, hits: int) -> Text:
-    facts = seen["cells"][cell]
+def _cell(visible: dict[str, Any], cell: int, hits: int) -> Text:
+    facts = visible["cells"][cell]
     content, siphoned = facts["content"], facts.get("siphoned", False)
-    ground = COLOURS["fire" if cell in seen["fire"] else "hollow" if siphoned else "plate"]
+    ground = COLOURS["fire" if cell in visible["fire"] else "hollow" if siphoned else "plate"]
     if content in _BLOCKS and not siphoned:
         ground = COLOURS[content]
-    lines = [_first_line(facts, hits), *_pieces(seen, cell)][:2]
+    lines = [_first_line(facts, hits), *_pieces(visible, cell)][:2]
     lines += [Text("")] * (2 - len(lines))
     text = Text(style=f"{COLOURS['text']} on {ground}")
     for line in [*lines, _resources(facts)]:
@@ -82,12 +82,12 @@ def _first_line(facts: dict[str, Any], hits: int) -> Text:
     return line.append(mark, COLOURS["danger"])
 
 
-def _pieces(seen: dict[str, Any], cell: int) -> Iterator[Text]:
+def _pieces(visible: dict[str, Any], cell: int) -> Iterator[Text]:
     line = Text()
-    if cell_of(seen["player"]) == cell:
-        hp = seen["player"]["hp"]
+    if cell_of(visible["player"]) == cell:
+        hp = visible["player"]["hp"]
         line.append(f"@{'|' * hp}{'.' * (PLAYER_HP - hp)} ", "bold " + COLOURS["player"])
-    for enemy in seen["enemies"]:
+    for enemy in visible["enemies"]:
         if cell_of(enemy) == cell:
             enemy_type = enemy["type"]
             lost = MAX_HP[EnemyType[enemy_type.upper()]] - enemy["hp"]
@@ -96,11 +96,11 @@ def _pieces(seen: dict[str, Any], cell: int) -> Iterator[Text]:
                 f"{enemy_type[0].upper()}{'|' * enemy['hp']}{'.' * lost}{status} ",
                 COLOURS[enemy_type],
             )
-    for coming in seen["transmissions"]:
+    for coming in visible["transmissions"]:
         if cell_of(coming) == cell:
             enemy_type = coming.get("type", "")[:1].upper()
             line.append(f"<{enemy_type}{coming['turns']}> ", COLOURS["transmission"])
-    if cell in seen["last_seen"]:
+    if cell in visible["last_seen"]:
         line.append("(c)", COLOURS["cryptog"])
     yield line
 

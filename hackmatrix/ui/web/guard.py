@@ -72,8 +72,8 @@ class Guard:
         return PlainTextResponse("Open the address with its token: /?token=...\n", 403)
 
 
-def _same(given: str, token: str) -> bool:
-    return secrets.compare_digest(given.encode(), token.encode())
+def _same(value: str, token: str) -> bool:
+    return secrets.compare_digest(value.encode(), token.encode())
 
 
 def _name(address: str) -> str | None:

@@ -21,7 +21,7 @@ def scale_of(*batches: np.ndarray) -> FeatureScale:
     scale = FeatureScale.create(FEATURES)
     for batch in batches:
         less_mean = jnp.asarray(batch) - scale.mean
-        scale = scale.updated(less_mean.sum(axis=0), (less_mean**2).sum(axis=0), len(batch))
+        scale = scale.update(less_mean.sum(axis=0), (less_mean**2).sum(axis=0), len(batch))
     return scale
 
 
@@ -51,14 +51,14 @@ def test_a_network_with_folded_params_answers_as_if_features_were_normalised() -
     features = batches()[1]
     normalised = (features - scale.mean) / np.sqrt(scale.variance + EPSILON)
     expected = network.apply(params, normalised)
-    answers = network.apply(scale.folded(params), jnp.asarray(features))
+    answers = network.apply(scale.fold(params), jnp.asarray(features))
     for one, other in zip(answers, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4)
 
 
 def test_before_anything_was_seen_nothing_changes() -> None:
     params = jax.jit(ActorCritic(4, 16, 2).init)(jax.random.key(0), jnp.zeros((1, FEATURES)))
-    folded = FeatureScale.create(FEATURES).folded(params)
+    folded = FeatureScale.create(FEATURES).fold(params)
     jax.tree.map(np.testing.assert_array_equal, params, folded)
 
 
@@ -75,7 +75,7 @@ def test_sums_of_table_rows_and_written_out_features_agree(layout: str) -> None:
 
     @jax.jit
     def both(key: jax.Array) -> Any:
-        params = scale.folded(jax.jit(network.init)(key))
+        params = scale.fold(jax.jit(network.init)(key))
         written_out = network.module.apply(params, jax.vmap(env.features)(observations))
         return network(params, observations)[:2], written_out
 

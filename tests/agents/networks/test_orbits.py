@@ -21,7 +21,7 @@ def test_sums_have_the_signs_of_their_characters() -> None:
     orbits = Orbits(WAYS)
     values = 2 ** jnp.arange(11)
     even, first, second, both = (
-        sorted(np.abs(part).tolist()) for part in orbits.components(orbits.ordered(values))
+        sorted(np.abs(part).tolist()) for part in orbits.components(orbits.reorder(values))
     )
     assert even == sorted([1 + 2 + 4 + 8, 16 + 32, 64 + 128, 256, 512 + 1024])
     assert first == sorted([abs(1 - 2 + 4 - 8), 32 - 16])
@@ -41,8 +41,8 @@ def test_products_with_sums_are_those_with_mirrored_weights(ways: np.ndarray) ->
     for way in ways:
         moved = np.concatenate([moved, moved[:, way]])
     expected = [inputs @ weights[element] for element in moved]
-    sums = orbits.components(orbits.ordered(jnp.array(inputs)))
-    rows = orbits.ordered(jnp.array(weights), axis=0) / orbits.sizes[:, None]
+    sums = orbits.components(orbits.reorder(jnp.array(inputs)))
+    rows = orbits.reorder(jnp.array(weights), axis=0) / orbits.sizes[:, None]
     products = [a @ b for a, b in zip(sums, orbits.components(rows, axis=0), strict=True)]
     elements = range(len(moved))
     got = [signed_sum(products, elements, element) for element in elements]

@@ -57,7 +57,7 @@ def randomised(network: Any, params: Any) -> Any:
     leaves, structure = jax.tree.flatten(params)
     keys = jax.random.split(jax.random.key(9), len(leaves))
     noise = [jax.random.normal(key, x.shape) for key, x in zip(keys, leaves, strict=True)]
-    return sharing_of(network).shared(jax.tree.unflatten(structure, noise))
+    return sharing_of(network).share(jax.tree.unflatten(structure, noise))
 
 
 @pytest.mark.slow
@@ -149,7 +149,7 @@ def test_weights_stay_equal_while_a_network_learns(tmp_path: Path) -> None:
     run_of(tmp_path, env=Turned(), symmetric=True, params_average=0.5)
     params = load_policy(tmp_path / "mine" / "final_params.npz").params
     network = make_network(Turned(), NetworkConfig(symmetric=True, hidden_dim=8, num_layers=1))
-    jax.tree.map(np.testing.assert_array_equal, params, sharing_of(network).shared(params))
+    jax.tree.map(np.testing.assert_array_equal, params, sharing_of(network).share(params))
     assert np.any(params["params"]["Dense_0"]["bias"])  # 0 at first
 
 

@@ -167,7 +167,7 @@ def test_it_is_the_search_of_analyse() -> None:
     record, saved = observe(state), observe_saved(state)
     valid = ["why" not in entry for entry in answer["actions"]]
     analyst = Analyst(load_policy(shipped.PARAMS), 16)
-    expected = analyst.analyse_seen(record, saved, valid, zlib.crc32(record))
+    expected = analyst.analyse_record(record, saved, valid, zlib.crc32(record))
     assert answer["agent"]["suggests"] == expected.search
     (chosen,) = [choice for choice in expected.choices if choice.action == expected.search]
     assert answer["agent"]["value"] == pytest.approx(chosen.value)

@@ -93,7 +93,7 @@ OF_TROUBLE = {
 
 def ended(code: int) -> Observed:
     words, run = ("ValueError: no",), TpuRun(exists=True, checkpoint=4)
-    return dataclasses.replace(READY, hosts=Hosts.ENDED, code=code, words=words, run=run)
+    return dataclasses.replace(READY, hosts=Hosts.ENDED, code=code, last_lines=words, run=run)
 
 
 def test_the_tables_are_complete() -> None:
@@ -134,7 +134,7 @@ def test_every_kind_of_error(kind: ErrorType) -> None:
     step = decide(Observed(trouble=Trouble(kind, "said gcloud")), NEW)
     assert step.action is OF_TROUBLE[kind]
     if step.action is not Action.CREATE:
-        assert "said gcloud" in step.words
+        assert "said gcloud" in step.reason
     assert (step.code == 1) == (step.action is Action.STOP)
 
 
@@ -264,7 +264,7 @@ def test_a_finished_run_that_went_with_its_tpu_is_made_again() -> None:
 
 
 def test_a_new_tpu_resumes_from_the_newest_checkpoint() -> None:
-    assert decide(Observed(run=TpuRun(True, 40)), NEW).words.endswith(", from 40")
+    assert decide(Observed(run=TpuRun(True, 40)), NEW).reason.endswith(", from 40")
 
 
 def test_waiting_grows_to_five_minutes_and_no_further() -> None:

@@ -65,7 +65,7 @@ ERRORS = (
     ("text", "kind"), ERRORS, ids=lambda it: it.name if isinstance(it, ErrorType) else ""
 )
 def test_kinds(text: str, kind: ErrorType) -> None:
-    assert trouble_of(f"ERROR: (gcloud.compute.tpus) {text}\n").kind is kind
+    assert trouble_of(f"ERROR: (gcloud.compute.tpus) {text}\n").error_type is kind
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_kinds(text: str, kind: ErrorType) -> None:
     ],
 )
 def test_kinds_of_commands_on_hosts(code: int, text: str, kind: ErrorType) -> None:
-    assert trouble_of_ssh(code, text).kind is kind
+    assert trouble_of_ssh(code, text).error_type is kind
 
 
 def test_last_words_are_one_line() -> None:

@@ -36,7 +36,7 @@ def test_there_is_always_room(values: list[float], log: bool) -> None:
 
 def test_a_logarithmic_axis_places_decades_at_equal_distances() -> None:
     axis = Axis("", 1.0, 100.0, log=True)
-    assert [axis.place(x) for x in (1.0, 10.0, 100.0)] == pytest.approx([0.0, 0.5, 1.0])
+    assert [axis.position(x) for x in (1.0, 10.0, 100.0)] == pytest.approx([0.0, 0.5, 1.0])
 
 
 def test_numbers_are_short() -> None:

@@ -49,7 +49,7 @@ enable_compilation_cache()
 for seed in 1, 2:
     sizes = dict(hidden_dim=8, num_envs=4, num_steps=4, num_minibatches=2)
     config = TrainConfig.of(env="CartPole-v1", seed=seed, lr=seed / 1000, **sizes)
-    name = f"a run of {config.compiled}"
+    name = f"a run of {config.compiled_settings}"
     trainer = Traced(make("CartPole-v1"), config.ppo, config.network, kept_as=name)
     state = trainer.run(trainer.run(trainer.start(seed), 0), 2)
     leaves = jax.tree.leaves(jax.device_get(state))

@@ -70,12 +70,12 @@ def test_orders_that_all_have_heard_are_forgotten() -> None:
 def test_the_leader_gets_to_know_of_a_signal() -> None:
     store = Store()
     leader, follower = team(store, 0), team(store, 2)
-    assert leader.requested_stop() is None
+    assert leader.stop_signal() is None
     leader.order("run", 1)
     follower.next_order(lambda: signal.SIGTERM)
     leader.order("run", 1)
     follower.next_order(lambda: signal.SIGTERM)
-    assert leader.requested_stop() == signal.SIGTERM
+    assert leader.stop_signal() == signal.SIGTERM
 
 
 def test_trouble_of_another_process_is_the_users_and_silence_is_a_loss() -> None:

@@ -28,7 +28,7 @@ from hackmatrix.game.engine import Game
 from hackmatrix.game.jaxgame.conversion import state_from_engine
 from hackmatrix.game.rules.board import CELLS, SIZE, Content
 from hackmatrix.game.rules.enemies import EnemyType
-from hackmatrix.game.rules.programs import NUMBER, PROGRAMS
+from hackmatrix.game.rules.programs import PROGRAM_INDEX, PROGRAMS
 
 CROWDED = """
 s. .. .v .. .d X.
@@ -133,7 +133,7 @@ def test_hp_is_bars_in_the_colour_of_the_piece() -> None:
 def test_the_panel_shows_the_numbers_and_the_programs() -> None:
     game = Game.from_text(CROWDED)
     texts = texts_of(game)
-    for number in ("6/8", "14", "3", "+2", "37", *NUMBER):
+    for number in ("6/8", "14", "3", "+2", "37", *PROGRAM_INDEX):
         assert number in texts
     titles = [group.title for group in scene(view(game.state))]
     for words in ("stage 6 of 8", "turn 14", "score 37", "hp 2 of 3", "credits 14", "energy 3"):
@@ -185,7 +185,7 @@ def test_every_piece_of_any_state_is_drawn(data: Data) -> None:
         cell, texts = state.cells[i], [mark[0] for mark in in_group(group)]
         question = cell.content == Content.QUESTION and not cell.siphoned
         assert ("?" in texts) == question
-        names = set(texts) & set(NUMBER)
+        names = set(texts) & set(PROGRAM_INDEX)
         assert names == (
             {PROGRAMS[cell.program].name} if cell.is_program and not question else set()
         )
@@ -209,7 +209,7 @@ def otherwise_hidden(data: Data, rng: random.Random) -> Data:
         if cell["content"] == "question" and not cell.get("siphoned"):
             center = {"center": True} if cell.get("center") else {}
             cell.clear()
-            cell |= {"content": "question", "program": rng.choice(list(NUMBER)), **center}
+            cell |= {"content": "question", "program": rng.choice(list(PROGRAM_INDEX)), **center}
             cell["spawn"] = rng.randint(1, 9)
     for coming in other["transmissions"]:
         coming["from_siphon"] = rng.random() < 0.5

@@ -7,7 +7,7 @@ from rule_cases import Data, Engine, data_of, number_of, play
 
 from hackmatrix.game.engine import Game
 from hackmatrix.game.rules.board import CORNERS, NEIGHBOURS
-from hackmatrix.game.rules.programs import NUMBER, PROGRAMS
+from hackmatrix.game.rules.programs import PROGRAM_INDEX, PROGRAMS
 from hackmatrix.game.rules.rewards import STAGE_COMPLETION
 
 STREAMS = 60
@@ -136,7 +136,7 @@ def test_blocks(engine: Engine) -> None:
         seen.update(programs)
         for block in blocks.values():
             if "program" in block:
-                assert block["spawn"] == PROGRAMS[NUMBER[block["program"]]].spawn
+                assert block["spawn"] == PROGRAMS[PROGRAM_INDEX[block["program"]]].spawn
             else:
                 assert 1 <= block["points"] == block["spawn"] <= 9
             holds_data = block["content"] == "question" and "points" in block

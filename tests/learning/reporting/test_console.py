@@ -536,9 +536,9 @@ def test_the_first_signal_asks_and_the_second_interrupts(number: signal.Signals)
     heard: list[str] = []
     before = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}
     with StopRequest(lambda: heard.append("stop"), lambda: heard.append("gone")) as stop:
-        assert not stop.requested
+        assert not stop.is_requested
         os.kill(os.getpid(), number)
-        assert stop.requested
+        assert stop.is_requested
         assert heard == ["stop"]
         assert {n: signal.getsignal(n) for n in before} == before
     assert {n: signal.getsignal(n) for n in before} == before

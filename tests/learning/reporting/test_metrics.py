@@ -138,8 +138,8 @@ def test_the_highest_is_kept_over_time() -> None:
 def test_a_limit_itself_is_healthy() -> None:
     low = Limit("low", Severity.WARNING, "raise it", below=1.0)
     high = Limit("high", Severity.WARNING, "lower it", above=0.06)
-    assert [low.crossed(value) for value in (0.999, 1.0, 1.001)] == [True, False, False]
-    assert [high.crossed(value) for value in (0.059, 0.06, 0.061)] == [False, False, True]
+    assert [low.is_crossed(value) for value in (0.999, 1.0, 1.001)] == [True, False, False]
+    assert [high.is_crossed(value) for value in (0.059, 0.06, 0.061)] == [False, False, True]
     assert (str(low), str(high)) == ("below 1", "above 0.06")
 
 
@@ -160,7 +160,7 @@ def test_limits_go_from_the_mildest_to_the_worst() -> None:
         for mild, worse in pairwise(metric.limits):
             assert (mild.severity, worse.severity) == (Severity.WARNING, Severity.CRITICAL)
             bound = worse.above if worse.below is None else worse.below
-            assert mild.crossed(bound)
+            assert mild.is_crossed(bound)
 
 
 def test_each_metric_has_one_row_of_the_tables() -> None:

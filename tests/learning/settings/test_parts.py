@@ -30,14 +30,14 @@ def changed(name: str) -> TrainConfig:
     option, value = OPTIONS[name], BASE.flat()[name]
     if option.choices is not None:
         other: Any = next(each for each in option.choices if each != value)
-    elif option.kind is bool:
+    elif option.value_type is bool:
         other = not value
-    elif option.kind is int:
+    elif option.value_type is int:
         other = 2 * (value or 1)
-    elif option.kind is float:
+    elif option.value_type is float:
         other = 0.5 * (value or 1.0)
     else:
-        other = option.kind("other") if name not in OTHER else None
+        other = option.value_type("other") if name not in OTHER else None
     return BASE.but(**OTHER.get(name, {name: other}))
 
 
@@ -58,7 +58,9 @@ def test_flat_settings_are_the_configuration(name: str) -> None:
 
 @pytest.mark.parametrize("name", OPTIONS)
 def test_programs_differ_where_a_setting_that_they_read_does(name: str) -> None:
-    assert (changed(name).compiled != BASE.compiled) == bool(OPTIONS[name].compiled)
+    assert (changed(name).compiled_settings != BASE.compiled_settings) == bool(
+        OPTIONS[name].compiled
+    )
 
 
 def test_programs_depend_on_no_seed_place_or_input_of_the_update() -> None:
@@ -72,13 +74,13 @@ def test_programs_depend_on_no_seed_place_or_input_of_the_update() -> None:
         " search_weight"
         " checkpoint_dir eval_interval eval_episodes tensorboard wandb project entity artifact"
     )
-    assert OPTIONS.keys() - BASE.compiled.keys() == set(unread.split())
+    assert OPTIONS.keys() - BASE.compiled_settings.keys() == set(unread.split())
 
 
 def test_programs_take_the_values_of_a_setting_that_may_be_absent_as_an_input() -> None:
     one, other = BASE.but(target_kl=0.01), BASE.but(target_kl=0.02)
-    assert BASE.compiled != one.compiled == other.compiled
+    assert BASE.compiled_settings != one.compiled_settings == other.compiled_settings
 
 
 def test_the_place_of_a_setting_says_nothing_to_programs() -> None:
-    assert list(BASE.compiled) == sorted(BASE.compiled)
+    assert list(BASE.compiled_settings) == sorted(BASE.compiled_settings)

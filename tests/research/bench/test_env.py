@@ -64,10 +64,10 @@ def harder() -> EnvBench:
 
 def test_harder_play_is_harder(harder: EnvBench) -> None:
     speed = harder.result()
-    assert speed.seen.steps == 16 * 16 * 2
-    assert speed.seen.enemies / speed.seen.steps > 3
-    assert speed.seen.stage / speed.seen.steps > 2
-    assert speed.seen.stages > 0
+    assert speed.totals.steps == 16 * 16 * 2
+    assert speed.totals.enemies / speed.totals.steps > 3
+    assert speed.totals.stage / speed.totals.steps > 2
+    assert speed.totals.stages > 0
 
 
 @pytest.mark.parametrize("field", Record._fields)
@@ -113,6 +113,6 @@ def test_a_difference_is_reported(
 @pytest.mark.slow
 def test_positions_with_enemies_are_put_back() -> None:
     bench = EnvBench(16, 16, positions=[crowded_position(number, 5, 12) for number in range(3)])
-    seen = bench.result().seen
+    seen = bench.result().totals
     assert seen.stage / seen.steps > 3
     assert seen.enemies / seen.steps > 5

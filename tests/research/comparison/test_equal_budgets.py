@@ -34,7 +34,7 @@ def iqms(comparison: Comparison, name: str, *, seconds: bool) -> list[float]:
 def test_places_are_the_quarters_of_the_shortest_run_that_all_have_reached() -> None:
     slow, fast = curve([0, 1, 2, 3]), curve([0, 1, 2, 3, 4, 5, 6, 7], seed=1)
     found = Comparison("m", [group("x", slow), group("y", fast)]).at_equal(seconds=False)
-    assert found.places.tolist() == [1, 2, 3, 4]
+    assert found.budgets.tolist() == [1, 2, 3, 4]
     assert found.shortest == "A-0"
 
 

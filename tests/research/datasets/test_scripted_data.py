@@ -18,7 +18,7 @@ from hackmatrix.research.datasets.python_replay import (
 )
 from hackmatrix.research.evaluation.plain_games import PlainGame
 
-JOB = PlainGame("scripted", seed=5, number=2, max_steps=2_000)
+JOB = PlainGame("scripted", seed=5, episode=2, max_steps=2_000)
 
 
 @pytest.fixture(scope="module")

@@ -55,7 +55,7 @@ def test_a_replay_tells_the_same(in_c: bool, monkeypatch: pytest.MonkeyPatch) ->
     episodes = range(80 if in_c else 5)
     by_rule = [PlainGame("scripted", 0, i, 2_000) for i in range(6 if in_c else 1)]
     told = [at_random(episode, 20 + 5 * episode) for episode in episodes] + play_games(by_rule)
-    numbers = [*episodes, *(game.number for game in by_rule)]
+    numbers = [*episodes, *(game.episode for game in by_rule)]
     again = replays(
         [PlayedReplay(0, i, each.actions) for i, each in zip(numbers, told, strict=True)]
     )
@@ -108,9 +108,9 @@ def test_who_comes_from_out_of_sight_is_told(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.slow
 def test_the_scripted_player_leaves_what_is_forbidden() -> None:
     free = PlainGame("scripted", 0, 0, 400)
-    with_all = play_games([free._replace(number=i) for i in range(6)])
+    with_all = play_games([free._replace(episode=i) for i in range(6)])
     used = {action for each in with_all for action in each.actions if action >= FIRST_PROGRAM}
-    without = [free._replace(number=i, forbidden=frozenset(used)) for i in range(6)]
+    without = [free._replace(episode=i, forbidden=frozenset(used)) for i in range(6)]
     assert used
     assert not used & {action for each in play_games(without) for action in each.actions}
 

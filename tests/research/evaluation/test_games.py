@@ -49,7 +49,7 @@ def test_every_game_counts_once_from_its_start_to_its_end(
     places: int, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(games, "_FEWEST", 2)
-    player = random_player()._replace(places=places, threads=threads)
+    player = random_player()._replace(games_at_once=places, threads=threads)
     played = play(Lengths(), player, Limits(episodes=20, seed=5))
     length = 1 + np.arange(20) % 7
     np.testing.assert_array_equal(played.lengths, length)
@@ -71,7 +71,7 @@ def test_no_action_is_asked_for_in_a_game_that_has_ended(places: int) -> None:
         jax.debug.callback(lambda masks: asked.append(int(masks.any(axis=1).sum())), masks)
         return answer(params, carry, observations, masks, keys)
 
-    player = random_player()._replace(choose=choose, places=places)
+    player = random_player()._replace(choose=choose, games_at_once=places)
     played = play(Lengths(), player, Limits(episodes=20, seed=5))
     jax.effects_barrier()
     assert sum(asked) == played.lengths.sum()
@@ -82,7 +82,11 @@ def test_no_action_is_asked_for_in_a_game_that_has_ended(places: int) -> None:
         return jnp.argmax(mask)
 
     asked.clear()
-    play(Lengths(), function_player(sure, ())._replace(places=places), Limits(episodes=20, seed=5))
+    play(
+        Lengths(),
+        function_player(sure, ())._replace(games_at_once=places),
+        Limits(episodes=20, seed=5),
+    )
     jax.effects_barrier()
     assert all(asked)
 
@@ -111,7 +115,7 @@ def same(one: PlayedGames, other: PlayedGames) -> bool:
 @pytest.mark.slow
 def test_the_seed_is_the_games_whatever_the_number_of_places() -> None:
     def play_seed(seed: int, episodes: int = 30, places: int = 1024) -> PlayedGames:
-        player = random_player()._replace(places=places)
+        player = random_player()._replace(games_at_once=places)
         return play(probes.Grid(), player, Limits(episodes=episodes, seed=seed))
 
     one, other = play_seed(1), play_seed(2)

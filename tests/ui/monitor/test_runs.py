@@ -258,7 +258,9 @@ def test_the_newest_the_best_and_the_final_agent_can_be_watched(tmp_path: Path) 
         save_agent(path, update)
     save_agent(path, 30, "final_params")
     save_agent(path, 20, "best_params")
-    found = [(each.path.name, each.update, each.label) for each in MonitoredRun(path).saved()]
+    found = [
+        (each.path.name, each.update, each.label) for each in MonitoredRun(path).saved_params()
+    ]
     assert found == [
         ("params_30.npz", 30, "final"),
         ("best_params.npz", 20, "best"),

@@ -24,7 +24,7 @@ PUZZLES = load()
 def position(puzzle: Puzzle) -> Tree:
     tree, at = Tree(puzzle.game), 0
     for action in puzzle.actions:
-        at = tree.play(at, action, "").number
+        at = tree.play(at, action, "").index
     return tree
 
 
@@ -92,7 +92,7 @@ def test_the_ghost_plays_as_the_watched_agent_does() -> None:
     watched = Session(GameId(7), cast(resolve("shipped")))
     for _ in range(20):
         watched.handle({"do": "agent", "steps": 100})
-    states = [watched.tree.state(node.number) for node in watched.tree.nodes]
+    states = [watched.tree.state(node.index) for node in watched.tree.nodes]
     assert ghost["places"] == [(state.stage, state.player.cell) for state in states]
     assert ghost["won"] == (states[-1].over == "won")
     assert ghost["score"] == states[-1].player.score
