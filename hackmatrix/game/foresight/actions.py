@@ -5,34 +5,34 @@ from hackmatrix.game.foresight.seen import Seen, VisibleEnemy
 from hackmatrix.game.rules.board import NEIGHBOUR, Content
 
 
-def can_go(seen: Seen, direction: int) -> bool:
+def can_go(visible: Seen, direction: int) -> bool:
     """Whether the next cell is free, or holds an enemy to attack."""
-    to = NEIGHBOUR[seen.cell][direction]
+    to = NEIGHBOUR[visible.cell][direction]
     if to is None:
         return False
-    return not seen.board.blocks >> to & 1 or any(enemy.cell == to for enemy in seen.enemies)
+    return not visible.board.blocks >> to & 1 or any(enemy.cell == to for enemy in visible.enemies)
 
 
-def target(seen: Seen, direction: int) -> int | None:
+def target(visible: Seen, direction: int) -> int | None:
     """The cell of the piece that an attack in a direction hits, at any distance."""
-    pieces = seen.pieces
-    cell = first_on_ray(seen.cell, direction, pieces | seen.board.blocks)
+    pieces = visible.pieces
+    cell = first_on_ray(visible.cell, direction, pieces | visible.board.blocks)
     return cell if cell is not None and pieces >> cell & 1 else None
 
 
-def go(seen: Seen, direction: int) -> Seen:
+def go(visible: Seen, direction: int) -> Seen:
     """Attacks the first piece in a direction, however far away, else walks one cell."""
-    cell = target(seen, direction)
-    return walk(seen, direction) if cell is None else attack(seen, cell)
+    cell = target(visible, direction)
+    return walk(visible, direction) if cell is None else attack(visible, cell)
 
 
-def attack(seen: Seen, cell: int) -> Seen:
+def attack(visible: Seen, cell: int) -> Seen:
     """Hits the piece on a cell."""
-    if seen.transmissions >> cell & 1:
-        return without_transmissions(seen, BIT[cell])
-    place = next(i for i, enemy in enumerate(seen.enemies) if enemy.cell == cell)
-    struck = damaged(seen.enemies[place], seen.attack)
-    return seen._replace(enemies=seen.enemies[:place] + struck + seen.enemies[place + 1 :])
+    if visible.transmissions >> cell & 1:
+        return without_transmissions(visible, BIT[cell])
+    place = next(i for i, enemy in enumerate(visible.enemies) if enemy.cell == cell)
+    struck = damaged(visible.enemies[place], visible.attack)
+    return visible._replace(enemies=visible.enemies[:place] + struck + visible.enemies[place + 1 :])
 
 
 def damaged(enemy: VisibleEnemy, amount: int) -> tuple[VisibleEnemy, ...]:
@@ -41,26 +41,28 @@ def damaged(enemy: VisibleEnemy, amount: int) -> tuple[VisibleEnemy, ...]:
     return (enemy._replace(hp=left, stunned=True),) if left > 0 else ()
 
 
-def without_transmissions(seen: Seen, cells: int) -> Seen:
+def without_transmissions(visible: Seen, cells: int) -> Seen:
     """The same without the transmissions on some cells."""
-    return seen._replace(transmissions=seen.transmissions & ~cells, landing=seen.landing & ~cells)
+    return visible._replace(
+        transmissions=visible.transmissions & ~cells, landing=visible.landing & ~cells
+    )
 
 
-def walk(seen: Seen, direction: int) -> Seen:
+def walk(visible: Seen, direction: int) -> Seen:
     """Walks to the next cell and picks up a data siphon there."""
-    to = NEIGHBOUR[seen.cell][direction]
+    to = NEIGHBOUR[visible.cell][direction]
     assert to is not None
-    if not seen.board.data_siphons >> to & 1:
-        return seen._replace(cell=to)
-    board = seen.board._replace(data_siphons=seen.board.data_siphons & ~BIT[to])
-    return seen._replace(cell=to, siphons=seen.siphons + 1, board=board)
+    if not visible.board.data_siphons >> to & 1:
+        return visible._replace(cell=to)
+    board = visible.board._replace(data_siphons=visible.board.data_siphons & ~BIT[to])
+    return visible._replace(cell=to, siphons=visible.siphons + 1, board=board)
 
 
-def siphon(seen: Seen) -> Seen:
+def siphon(visible: Seen) -> Seen:
     """Siphons the cross around the player."""
-    board, cross = seen.board, CROSS[seen.cell]
+    board, cross = visible.board, CROSS[visible.cell]
     credits = energy = spawns = 0
-    owned = seen.owned
+    owned = visible.owned
     resources, unsiphoned = dict(board.resources), dict(board.unsiphoned)
     for cell in members(cross):
         gained = resources.pop(cell, (0, 0))
@@ -72,11 +74,11 @@ def siphon(seen: Seen) -> Seen:
     board = board._replace(
         siphoned=board.siphoned | cross, resources=resources, unsiphoned=unsiphoned
     )
-    return seen._replace(
-        credits=seen.credits + credits,
-        energy=seen.energy + energy,
-        siphons=seen.siphons - 1,
+    return visible._replace(
+        credits=visible.credits + credits,
+        energy=visible.energy + energy,
+        siphons=visible.siphons - 1,
         owned=owned,
-        pending=seen.pending + spawns,
+        pending=visible.pending + spawns,
         board=board,
     )

@@ -9,20 +9,22 @@ from hackmatrix.game.rules.board import NEIGHBOURS
 from hackmatrix.game.rules.enemies import STEPS_PER_TURN, EnemyType
 
 
-def enemy_turn(seen: Seen) -> Seen:
+def enemy_turn(visible: Seen) -> Seen:
     """The board as the player would see it after the coming enemy turn.
 
     Enemies hit or come nearer (section 5), in list order, which the game draws. Transmissions that
     will spawn and cryptogs out of sight are unknown.
     """
-    if seen.step:
-        return seen._replace(step=False)
-    hits, enemies = _acted(seen.board.blocks, seen.cell, seen.enemies, seen.transmissions)
-    return seen._replace(
-        hp=max(seen.hp - hits, 0),
-        enemies=enemies + tuple(map(unknown_enemy, members(seen.landing))),
-        transmissions=seen.transmissions & ~seen.landing,
-        landing=seen.transmissions & ~seen.landing,
+    if visible.step:
+        return visible._replace(step=False)
+    hits, enemies = _acted(
+        visible.board.blocks, visible.cell, visible.enemies, visible.transmissions
+    )
+    return visible._replace(
+        hp=max(visible.hp - hits, 0),
+        enemies=enemies + tuple(map(unknown_enemy, members(visible.landing))),
+        transmissions=visible.transmissions & ~visible.landing,
+        landing=visible.transmissions & ~visible.landing,
     )
 
 

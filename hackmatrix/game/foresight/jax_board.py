@@ -62,50 +62,50 @@ class Seen(NamedTuple):
         return self.blocks | self.enemies | self.transmissions
 
 
-def look(seen: Records) -> Seen:
+def look(records: Records) -> Seen:
     """Reads compact records."""
-    number = {name: seen.number(name) for name in (*NUMBER, "show", "calm", "step")}
-    cells, kind = ground(seen), seen.planes("enemy_type")
+    number = {name: records.number(name) for name in (*NUMBER, "show", "calm", "step")}
+    cells, kind = ground(records), records.planes("enemy_type")
     kinds = tuple(planes.equal(kind, 1 + k) for k in EnemyType)
     read = Seen(
         number=number,
         cell=number["cell"],
         here=bitboard.of_cell(number["cell"]),
         blocks=cells.blocks,
-        exit=seen.cells("exit"),
+        exit=records.cells("exit"),
         siphons=cells.siphons,
         siphoned=cells.siphoned,
-        transmissions=seen.cells("transmission"),
+        transmissions=records.cells("transmission"),
         enemies=reduce(CellSet.__or__, kinds),
         kinds=kinds,
-        stunned=seen.cells("stunned"),
-        hp=seen.planes("enemy_hp"),
-        last_seen=seen.cells("last_seen"),
+        stunned=records.cells("stunned"),
+        hp=records.planes("enemy_hp"),
+        last_seen=records.cells("last_seen"),
         programs=cells.blocks & ~cells.data & ~cells.questions,
         questions=cells.questions,
         value=cells.value,
         spawn=planes.at_most(cells.spawn, MAX_SPAWNS),
         credits=cells.credits,
         energy=cells.energy,
-        exit_distance=seen.planes("exit_distance"),
+        exit_distance=records.planes("exit_distance"),
     )
     return kept(read, number)
 
 
-def ground(seen: Records) -> Cells:
+def ground(visible: Records) -> Cells:
     """The cells as the player sees them, with nothing in question blocks."""
-    low, high = seen.planes("block")
+    low, high = visible.planes("block")
     return Cells(
         blocks=low | high,
         data=low & ~high,
         questions=low & high,
-        siphons=seen.cells("data_siphon"),
-        siphoned=seen.cells("siphoned"),
-        center=seen.cells("center"),
-        credits=seen.planes("credits"),
-        energy=seen.planes("energy"),
-        value=seen.planes("value")[: NUM_PLANES["value"]],
-        spawn=seen.planes("spawn")[: NUM_PLANES["spawn"]],
+        siphons=visible.cells("data_siphon"),
+        siphoned=visible.cells("siphoned"),
+        center=visible.cells("center"),
+        credits=visible.planes("credits"),
+        energy=visible.planes("energy"),
+        value=visible.planes("value")[: NUM_PLANES["value"]],
+        spawn=visible.planes("spawn")[: NUM_PLANES["spawn"]],
     )
 
 

@@ -57,20 +57,20 @@ def imagined(
             too: at clock 0, at which no action is ever taken.
         episodes: uint32[N], likewise.
     """
-    seen, dice = Records(records), Dice(streams, episodes, jnp.zeros_like(streams))
-    position, enemies_at = _position(seen, dice)
+    visible, dice = Records(records), Dice(streams, episodes, jnp.zeros_like(streams))
+    position, enemies_at = _position(visible, dice)
     turn = position.turn
     state = State(
         **{f.name: getattr(position, f.name) for f in fields(Position)},
         dice=dice,
-        exit=bitboard.lowest(seen.cells("exit")),
-        stage=seen.number("stage"),
-        interval=seen.number("interval"),
-        next_task=seen.number("next_task"),
-        pending=seen.number("pending"),
-        step=seen.flag("step"),
+        exit=bitboard.lowest(visible.cells("exit")),
+        stage=visible.number("stage"),
+        interval=visible.number("interval"),
+        next_task=visible.number("next_task"),
+        pending=visible.number("pending"),
+        step=visible.flag("step"),
         enemies_at=enemies_at,
-        transmissions_at=seen.cells("transmission"),
+        transmissions_at=visible.cells("transmission"),
         saved=_saved(remembered, saved, dice),
         over=jnp.int32(Ending.RUNNING),
     )
@@ -88,23 +88,23 @@ def _saved(remembered: Array, saved: Array, dice: Dice) -> SavedPositions:
     return SavedPositions(rows, count=saved, newest=jnp.int32(places - 1))
 
 
-def _position(seen: Records, dice: Dice) -> tuple[Position, CellSet]:
+def _position(visible: Records, dice: Dice) -> tuple[Position, CellSet]:
     """The position that is seen, and the cells of its enemies."""
-    owned = seen.number("owned").astype(jnp.uint32)
-    cells = _cells(seen, dice)
-    enemies, enemies_at = enemies_of(seen, dice)
+    owned = visible.number("owned").astype(jnp.uint32)
+    cells = _cells(visible, dice)
+    enemies, enemies_at = enemies_of(visible, dice)
     player = ("cell", "hp", "credits", "energy", "siphons", "attack", "score")
     return Position(
-        player=Player(**{name: seen.number(name) for name in player}),
+        player=Player(**{name: visible.number(name) for name in player}),
         cells=cells,
         enemies=enemies,
-        transmissions=transmissions_of(seen, dice),
+        transmissions=transmissions_of(visible, dice),
         owned=owned,
         acquired=_acquired(owned),
-        turn=seen.number("turn"),
-        show=seen.flag("show"),
-        calm=seen.flag("calm"),
-        atk_uses=seen.number("atk_uses"),
+        turn=visible.number("turn"),
+        show=visible.flag("show"),
+        calm=visible.flag("calm"),
+        atk_uses=visible.number("atk_uses"),
     ), enemies_at
 
 
@@ -116,9 +116,9 @@ def _acquired(owned: Array) -> Numbers[Set32]:
     return planes.compressed(all_bits, Set32(owned))
 
 
-def _cells(seen: Records, dice: Dice) -> Cells:
+def _cells(visible: Records, dice: Dice) -> Cells:
     """The board, with question blocks filled."""
-    board = ground(seen)
+    board = ground(visible)
     questions = board.questions
     shown = board.blocks & ~board.data & ~questions
     absent = _EVERY_PROGRAM & ~_numbers_of(board.value, shown)

@@ -42,12 +42,12 @@ _COLS = tuple(_cells_with_bit(1, bit) for bit in range(NUM_PLANES["col"]))
 _OPPOSITES = bitboard.down, bitboard.up, bitboard.right, bitboard.left  # of `DIRECTIONS`
 
 
-def transmissions_of(seen: Records, dice: Dice) -> Transmissions:
+def transmissions_of(visible: Records, dice: Dice) -> Transmissions:
     """The transmissions; unless SHOW is on, any of the four types comes with equal chance."""
-    at, show = seen.cells("transmission"), seen.flag("show")
-    like = seen.number("turn")
+    at, show = visible.cells("transmission"), visible.flag("show")
+    like = visible.number("turn")
     turns, kinds, rows, cols = planes.compressed(
-        (seen.planes("turns"), _minus_one(seen.planes("coming_type"), at), *_places(like)), at
+        (visible.planes("turns"), _minus_one(visible.planes("coming_type"), at), *_places(like)), at
     )
     alive = CellSet.below(at.size())
     drawn = [
@@ -68,25 +68,25 @@ def transmissions_of(seen: Records, dice: Dice) -> Transmissions:
     )
 
 
-def enemies_of(seen: Records, dice: Dice) -> tuple[Enemies, CellSet]:
+def enemies_of(visible: Records, dice: Dice) -> tuple[Enemies, CellSet]:
     """The enemies in sight by their cells, then hidden cryptogs; and the cells of all."""
-    like = seen.number("turn")
-    low, high = seen.planes("enemies_seen")
-    seen_at, kind = low | high, seen.planes("enemy_type")
+    like = visible.number("turn")
+    low, high = visible.planes("enemies_seen")
+    seen_at, kind = low | high, visible.planes("enemy_type")
     known = planes.nonzero(kind)
-    hp, more_hp = seen.planes("enemy_hp")
+    hp, more_hp = visible.planes("enemy_hp")
     facts = _Facts(
         type=_minus_one(kind, known),
         hp=(hp, more_hp | (seen_at & ~known)),
-        stunned=seen.cells("stunned"),
-        from_siphon=seen.cells("from_siphon"),
+        stunned=visible.cells("stunned"),
+        from_siphon=visible.cells("from_siphon"),
         place=_places(like),
     )
     second, third = high, low & high  # which look like the first on their cells
     listed, count = _listed(facts, seen_at, jnp.zeros_like(like)), seen_at.size()
     listed, count = _both(listed, _listed(facts, second, count)), count + second.size()
     listed, count = _both(listed, _listed(facts, third, count)), count + third.size()
-    hidden = _hidden(seen, dice, count, seen_at)
+    hidden = _hidden(visible, dice, count, seen_at)
     cell = Coordinates(*listed.place)
     enemies = Enemies(
         count=hidden.count,
@@ -133,15 +133,15 @@ class _Hidden:
     taken: CellSet  # their cells
 
 
-def _hidden(seen: Records, dice: Dice, count: Array, seen_at: CellSet) -> _Hidden:
+def _hidden(visible: Records, dice: Dice, count: Array, seen_at: CellSet) -> _Hidden:
     """Puts hidden cryptogs on their way from where they were last seen, out of the player's sight.
 
     If no place on it is free, near that place, else anywhere out of the player's row and column.
     """
-    here, last_seen = seen.number("cell"), seen.cells("last_seen")
-    ground = ~planes.nonzero(seen.planes("block"))
+    here, last_seen = visible.number("cell"), visible.cells("last_seen")
+    ground = ~planes.nonzero(visible.planes("block"))
     in_sight = bitboard.row_cells(row_of(here)) | bitboard.col_cells(col_of(here))
-    free = ground & ~(seen_at | seen.cells("transmission") | in_sight)
+    free = ground & ~(seen_at | visible.cells("transmission") | in_sight)
     steps = _steps(here, ground)
 
     def place(i: Array, carry: tuple[CellSet, _Hidden]) -> tuple[CellSet, _Hidden]:

@@ -26,10 +26,10 @@ def tactical_numbers(records: jax.Array) -> jax.Array:
 
     Of compact records, uint8[N, RECORD_SIZE].
     """
-    seen = look(Records(records))
-    rows = [row.astype(jnp.int8) for row in _rows(seen)]
+    visible = look(Records(records))
+    rows = [row.astype(jnp.int8) for row in _rows(visible)]
     # In a branch, as a compiler would lay out the rows, too, as their reader wants the result.
-    return compute_once(seen.number["stage"] > 0, lambda: jnp.concatenate(rows)).T
+    return compute_once(visible.number["stage"] > 0, lambda: jnp.concatenate(rows)).T
 
 
 def tactical_words(words: jax.Array) -> jax.Array:
@@ -44,27 +44,32 @@ def tactical_words(words: jax.Array) -> jax.Array:
     return jnp.stack([a | b << 8 | c << 16 | d << 24 for a, b, c, d in quads])
 
 
-def _rows(seen: Seen) -> list[jax.Array]:
+def _rows(visible: Seen) -> list[jax.Array]:
     """The integers or bools of each group, [its size, ...]."""
-    numbers = {**of_actions(seen), **of_siphoning(seen), **_pieces(seen), **_numbers(seen)}
-    return [jnp.reshape(numbers[g.name], (g.size, *seen.cell.shape)) for g in GROUPS]
+    numbers = {
+        **of_actions(visible),
+        **of_siphoning(visible),
+        **_pieces(visible),
+        **_numbers(visible),
+    }
+    return [jnp.reshape(numbers[g.name], (g.size, *visible.cell.shape)) for g in GROUPS]
 
 
-def _pieces(seen: Seen) -> dict[str, jax.Array]:
+def _pieces(visible: Seen) -> dict[str, jax.Array]:
     def count(cells: CellSet) -> jax.Array:
         return jnp.minimum(cells.size(), MAX_COUNT)
 
     return {
-        "enemies": jnp.stack([count(kind) for kind in seen.kinds]),
-        "stunned": count(seen.stunned),
-        "hidden": count(seen.last_seen),
-        "transmissions": count(seen.transmissions),
-        "empty_of_pieces": ~(seen.enemies | seen.transmissions).any(),
+        "enemies": jnp.stack([count(kind) for kind in visible.kinds]),
+        "stunned": count(visible.stunned),
+        "hidden": count(visible.last_seen),
+        "transmissions": count(visible.transmissions),
+        "empty_of_pieces": ~(visible.enemies | visible.transmissions).any(),
     }
 
 
-def _numbers(seen: Seen) -> dict[str, jax.Array]:
-    number = seen.number
+def _numbers(visible: Seen) -> dict[str, jax.Array]:
+    number = visible.number
 
     def at_least(name: str, bounds: Sequence[int]) -> jax.Array:
         return number[name][None] >= column(bounds, number[name])
@@ -90,8 +95,8 @@ def _numbers(seen: Seen) -> dict[str, jax.Array]:
         "flags": jnp.stack([number[name] for name in ("show", "calm", "step")]),
         "line": jnp.concatenate(
             [
-                one_hot(bitboard.row_of(seen.cell), range(SIZE)),
-                one_hot(bitboard.col_of(seen.cell), range(SIZE)),
+                one_hot(bitboard.row_of(visible.cell), range(SIZE)),
+                one_hot(bitboard.col_of(visible.cell), range(SIZE)),
             ]
         ),
     }

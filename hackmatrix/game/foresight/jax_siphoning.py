@@ -39,56 +39,56 @@ class _Yields(NamedTuple):
     programs: list[CellSet]  # for each program, if it is not owned yet: the block that gives it
 
 
-def of_siphoning(seen: Seen) -> dict[str, jax.Array]:
+def of_siphoning(visible: Seen) -> dict[str, jax.Array]:
     """The groups about siphoning and ways, and the enemies by their distance."""
-    yields = _yields(seen)
-    way, near = _ways(seen.here, seen.blocks)
-    to_siphon, _ = _ways(seen.siphons, seen.blocks)
+    yields = _yields(visible)
+    way, near = _ways(visible.here, visible.blocks)
+    to_siphon, _ = _ways(visible.siphons, visible.blocks)
     return {
-        **_of_best(seen, yields, way),
-        **_of_cross(seen, yields),
-        "go_to_exit": _nearer(seen, seen.exit_distance),
-        "go_to_siphon": _nearer(seen, to_siphon),
+        **_of_best(visible, yields, way),
+        **_of_cross(visible, yields),
+        "go_to_exit": _nearer(visible, visible.exit_distance),
+        "go_to_siphon": _nearer(visible, to_siphon),
         "program_near": _nearness(yields, near),
-        "credits_left": planes.total(seen.credits, yields.open),
-        "energy_left": planes.total(seen.energy, yields.open),
-        "siphons_left": jnp.minimum(seen.siphons.size(), MAX_COUNT),
-        "siphon_distance": planes.total(to_siphon, seen.here),
-        "exit_distance": planes.total(seen.exit_distance, seen.here),
-        **_by_distance(seen, way),
+        "credits_left": planes.total(visible.credits, yields.open),
+        "energy_left": planes.total(visible.energy, yields.open),
+        "siphons_left": jnp.minimum(visible.siphons.size(), MAX_COUNT),
+        "siphon_distance": planes.total(to_siphon, visible.here),
+        "exit_distance": planes.total(visible.exit_distance, visible.here),
+        **_by_distance(visible, way),
     }
 
 
-def _yields(seen: Seen) -> _Yields:
-    left = ~seen.siphoned
-    shown = seen.programs & left
-    owned = seen.number["owned"]
+def _yields(visible: Seen) -> _Yields:
+    left = ~visible.siphoned
+    shown = visible.programs & left
+    owned = visible.number["owned"]
     programs = [
         (cells & shown).only_if(owned >> n & 1 == 0)
-        for n, cells in enumerate(planes.one_hot(seen.value, len(PROGRAMS)))
+        for n, cells in enumerate(planes.one_hot(visible.value, len(PROGRAMS)))
     ]
     yields = _Yields(
-        open=left & ~seen.blocks,
-        blocks=left & seen.blocks,
-        questions=seen.questions & left,
+        open=left & ~visible.blocks,
+        blocks=left & visible.blocks,
+        questions=visible.questions & left,
         programs=programs,
     )
-    return kept(yields, seen.number)
+    return kept(yields, visible.number)
 
 
-def _of_best(seen: Seen, yields: _Yields, way: planes.Numbers[CellSet]) -> dict[str, jax.Array]:
+def _of_best(visible: Seen, yields: _Yields, way: planes.Numbers[CellSet]) -> dict[str, jax.Array]:
     """The worth of siphoning here, and the way to the place where it is worth the most."""
-    worth = _over_cross(_worths(seen, yields))
+    worth = _over_cross(_worths(visible, yields))
     distance = numbers_of(_weighted(way))
-    reachable = (distance < FAR) & (bits(seen.blocks) == 0)
+    reachable = (distance < FAR) & (bits(visible.blocks) == 0)
     total = jnp.where(reachable, worth + STEP_WORTH * distance, NO_WORTH)
-    total, worth = kept((total, worth), seen.number)
+    total, worth = kept((total, worth), visible.number)
     best_worth = jnp.max(total, axis=0)
-    to_best, _ = _ways(bitboard.of_mask(total == best_worth).first(), seen.blocks)
-    steps = planes.total(to_best, seen.here)
-    worth_here = jnp.sum(worth * bits(seen.here), axis=0)
+    to_best, _ = _ways(bitboard.of_mask(total == best_worth).first(), visible.blocks)
+    steps = planes.total(to_best, visible.here)
+    worth_here = jnp.sum(worth * bits(visible.here), axis=0)
     return {
-        "go_to_best": _nearer(seen, to_best),
+        "go_to_best": _nearer(visible, to_best),
         "here_worth": jnp.clip(worth_here >> 1, -LARGEST_WORTH, LARGEST_WORTH),
         "best_worth": jnp.clip(best_worth >> 1, -LARGEST_WORTH, LARGEST_WORTH),
         "best_distance": steps,
@@ -96,25 +96,25 @@ def _of_best(seen: Seen, yields: _Yields, way: planes.Numbers[CellSet]) -> dict[
     }
 
 
-def _of_cross(seen: Seen, yields: _Yields) -> dict[str, jax.Array]:
+def _of_cross(visible: Seen, yields: _Yields) -> dict[str, jax.Array]:
     """The yield of siphoning here."""
-    cross = bitboard.cross(seen.here)
+    cross = bitboard.cross(visible.here)
     any_new = reduce(CellSet.__or__, yields.programs)
     return {
-        "here_credits": planes.total(seen.credits, cross & yields.open),
-        "here_energy": planes.total(seen.energy, cross & yields.open),
-        "here_spawns": planes.total(seen.spawn, cross & yields.blocks),
+        "here_credits": planes.total(visible.credits, cross & yields.open),
+        "here_energy": planes.total(visible.energy, cross & yields.open),
+        "here_spawns": planes.total(visible.spawn, cross & yields.blocks),
         "here_questions": (cross & yields.questions).size(),
         "here_programs": (cross & any_new).size(),
     }
 
 
-def _nearer(seen: Seen, distances: planes.Numbers[CellSet]) -> jax.Array:
+def _nearer(visible: Seen, distances: planes.Numbers[CellSet]) -> jax.Array:
     """int32[4, N]: whether each direction shortens the way: 1, or -1 if it makes it longer."""
-    own = planes.total(distances, seen.here)
+    own = planes.total(distances, visible.here)
     steps = []
     for direction in bitboard.DIRECTIONS:
-        there = direction(seen.here) & ~seen.blocks
+        there = direction(visible.here) & ~visible.blocks
         closer = jnp.clip(own - planes.total(distances, there), -1, 1)
         steps.append(jnp.where(there.any(), closer, 0))
     return jnp.stack(steps)
@@ -126,20 +126,20 @@ def _nearness(yields: _Yields, near: planes.Numbers[CellSet]) -> jax.Array:
     return jnp.stack([jnp.where(c.any(), FAR - planes.total(near, c), 0) for c in first])
 
 
-def _by_distance(seen: Seen, way: planes.Numbers[CellSet]) -> dict[str, jax.Array]:
+def _by_distance(visible: Seen, way: planes.Numbers[CellSet]) -> dict[str, jax.Array]:
     rings = planes.one_hot(way, RINGS + 1)[1:]
 
     def counted(pieces: CellSet) -> jax.Array:
         return jnp.stack([jnp.minimum((pieces & ring).size(), MAX_HITS) for ring in rings])
 
-    viruses = seen.kinds[EnemyType.VIRUS]
+    viruses = visible.kinds[EnemyType.VIRUS]
     return {
-        "walkers_at": counted(seen.enemies & ~viruses),
+        "walkers_at": counted(visible.enemies & ~viruses),
         "viruses_at": counted(viruses),
     }
 
 
-def _worths(seen: Seen, yields: _Yields) -> jax.Array:
+def _worths(visible: Seen, yields: _Yields) -> jax.Array:
     """int16[36, N]: what siphoning adds to the worth of a place by each cell."""
     worths = list(zip(yields.programs, PROGRAM_WORTH, strict=True))
     programs = tuple(
@@ -148,9 +148,9 @@ def _worths(seen: Seen, yields: _Yields) -> jax.Array:
     )
     sets = list(_weighted(programs))
     for weight, numbers, cells in (
-        (CREDIT_WORTH, seen.credits, yields.open),
-        (ENERGY_WORTH, seen.energy, yields.open),
-        (SPAWN_WORTH, seen.spawn, yields.blocks),
+        (CREDIT_WORTH, visible.credits, yields.open),
+        (ENERGY_WORTH, visible.energy, yields.open),
+        (SPAWN_WORTH, visible.spawn, yields.blocks),
         (QUESTION_WORTH, (yields.questions,), yields.questions),
     ):
         sets += _weighted(tuple(plane & cells for plane in numbers), weight)

@@ -38,41 +38,43 @@ def hitters(goal: CellSet, board: Board) -> CellSet:
     return meet(near, board.able) | meet(two, board.viruses, ~goal)
 
 
-def board_of(seen: Seen) -> Board:
+def board_of(visible: Seen) -> Board:
     """The board as it is, [N]."""
-    return Board(seen.blocks, seen.enemies, seen.able, seen.able_viruses, seen.transmissions)
+    return Board(
+        visible.blocks, visible.enemies, visible.able, visible.able_viruses, visible.transmissions
+    )
 
 
-def surviving(seen: Seen) -> CellSet:
+def surviving(visible: Seen) -> CellSet:
     """The enemies that would survive a hit of the player."""
-    attack = jnp.minimum(seen.number["attack"], max(MAX_HP))
-    return planes.at_least(seen.hp, attack) & ~planes.equal(seen.hp, attack)
+    attack = jnp.minimum(visible.number["attack"], max(MAX_HP))
+    return planes.at_least(visible.hp, attack) & ~planes.equal(visible.hp, attack)
 
 
-def after_strikes(seen: Seen, survivors: CellSet) -> tuple[Board, jax.Array, jax.Array]:
+def after_strikes(visible: Seen, survivors: CellSet) -> tuple[Board, jax.Array, jax.Array]:
     """The board as it is and after each of `STRIKES`; what each strikes and destroys, [S, N]."""
-    enemies, here, able, viruses = seen.enemies, seen.here, seen.able, seen.able_viruses
+    enemies, here, able, viruses = visible.enemies, visible.here, visible.able, visible.able_viruses
     around = bitboard.around(here)
-    daemon = _nearest(seen.cell, seen.kinds[EnemyType.DAEMON])
+    daemon = _nearest(visible.cell, visible.kinds[EnemyType.DAEMON])
     beside = bitboard.around(daemon) & enemies
-    tough = planes.at_least(seen.hp, jnp.full_like(seen.cell, 2))  # survive 1 damage
-    row = bitboard.row_cells(bitboard.row_of(seen.cell))
-    col = bitboard.col_cells(bitboard.col_of(seen.cell))
+    tough = planes.at_least(visible.hp, jnp.full_like(visible.cell, 2))  # survive 1 damage
+    row = bitboard.row_cells(bitboard.row_of(visible.cell))
+    col = bitboard.col_cells(bitboard.col_of(visible.cell))
     struck = {
         ProgramId.CRASH: enemies & around,
-        ProgramId.DEBUG: enemies & seen.blocks,
+        ProgramId.DEBUG: enemies & visible.blocks,
         ProgramId.ROW: enemies & row,
         ProgramId.COL: enemies & col,
         ProgramId.D_BOM: daemon | beside,
-        ProgramId.ANTI_V: seen.kinds[EnemyType.VIRUS],
-        ProgramId.HACK: enemies & seen.siphoned,
+        ProgramId.ANTI_V: visible.kinds[EnemyType.VIRUS],
+        ProgramId.HACK: enemies & visible.siphoned,
     }
     dead = {program: cells & ~survivors for program, cells in struck.items()}
     dead[ProgramId.CRASH] = struck[ProgramId.CRASH]
     dead[ProgramId.D_BOM] = daemon | (beside & ~tough)
     dead[ProgramId.ANTI_V] = struck[ProgramId.ANTI_V] & ~tough
     nothing = enemies & ~enemies
-    boards = [board_of(seen)]
+    boards = [board_of(visible)]
     counts, kills = [], []
     for program in STRIKES:
         if program in struck:
@@ -81,28 +83,28 @@ def after_strikes(seen: Seen, survivors: CellSet) -> tuple[Board, jax.Array, jax
             cleared = around if crash else nothing
             boards.append(
                 Board(
-                    seen.blocks & ~cleared,
+                    visible.blocks & ~cleared,
                     enemies & ~gone,
                     able & ~hit,
                     viruses & ~hit,
-                    seen.transmissions & ~cleared,
+                    visible.transmissions & ~cleared,
                 )
             )
             counts.append(hit.size())
-            kills.append(gone.size() + (seen.transmissions & cleared).size())
+            kills.append(gone.size() + (visible.transmissions & cleared).size())
         else:
-            shifted = _shift(seen.cell, away=program == ProgramId.PUSH)
+            shifted = _shift(visible.cell, away=program == ProgramId.PUSH)
             boards.append(
                 Board(
-                    seen.blocks,
+                    visible.blocks,
                     shifted(enemies),
                     shifted(able),
                     shifted(viruses),
-                    seen.transmissions,
+                    visible.transmissions,
                 )
             )
             counts.append(enemies.size())
-            kills.append(jnp.zeros_like(seen.cell))
+            kills.append(jnp.zeros_like(visible.cell))
     everything = Board(*(stacked(sets) for sets in zip(*boards, strict=True)))
     return everything, jnp.stack(counts), jnp.stack(kills)
 

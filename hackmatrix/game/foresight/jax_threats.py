@@ -44,34 +44,34 @@ class _Aim(NamedTuple):
     walks: jax.Array  # bool[4, N]
 
 
-def of_actions(seen: Seen) -> dict[str, jax.Array]:
+def of_actions(visible: Seen) -> dict[str, jax.Array]:
     """The groups about directions, programs and the cells around."""
-    survivors = surviving(seen)
-    aim = _aim(seen, survivors)
-    boards, struck, killed = after_strikes(seen, survivors)
-    aim, boards, struck, killed = kept((aim, boards, struck, killed), seen.number)
-    goals = stacked([seen.here, *(direction(seen.here) for direction in bitboard.DIRECTIONS)])
+    survivors = surviving(visible)
+    aim = _aim(visible, survivors)
+    boards, struck, killed = after_strikes(visible, survivors)
+    aim, boards, struck, killed = kept((aim, boards, struck, killed), visible.number)
+    goals = stacked([visible.here, *(direction(visible.here) for direction in bitboard.DIRECTIONS)])
     each_board = jax.tree.map(lambda word: word[:, None], boards)  # [V, 1, N]
-    hits = kept(hitters(each_of(goals), each_board).size(), seen.number)  # [V, 5, N]
-    reached = _reached_later(seen)
+    hits = kept(hitters(each_of(goals), each_board).size(), visible.number)  # [V, 5, N]
+    reached = _reached_later(visible)
     return {
-        **_directions(seen, aim, hits[0], reached),
-        **_programs(seen, boards, hits, aim.next_to, struck, killed),
-        **_window(seen, reached),
+        **_directions(visible, aim, hits[0], reached),
+        **_programs(visible, boards, hits, aim.next_to, struck, killed),
+        **_window(visible, reached),
     }
 
 
-def _aim(seen: Seen, survivors: CellSet) -> _Aim:
-    pieces = seen.enemies | seen.transmissions
+def _aim(visible: Seen, survivors: CellSet) -> _Aim:
+    pieces = visible.enemies | visible.transmissions
     rays = [
-        bitboard.up_to_first(bitboard.ray(seen.cell, direction), seen.stops, direction)
+        bitboard.up_to_first(bitboard.ray(visible.cell, direction), visible.stops, direction)
         for direction in bitboard.DIRECTIONS
     ]
     target = stacked([ray & pieces for ray in rays])
-    next_to = stacked([direction(seen.here) for direction in bitboard.DIRECTIONS])
-    at_transmission = meet(target, each_of(seen.transmissions))
+    next_to = stacked([direction(visible.here) for direction in bitboard.DIRECTIONS])
+    at_transmission = meet(target, each_of(visible.transmissions))
     at_enemy = only_if(~at_transmission.any(), target)
-    walkable = meet(next_to, each_of(~seen.blocks | seen.enemies)).any()
+    walkable = meet(next_to, each_of(~visible.blocks | visible.enemies)).any()
     return _Aim(
         next_to=next_to,
         target=target,
@@ -83,27 +83,29 @@ def _aim(seen: Seen, survivors: CellSet) -> _Aim:
     )
 
 
-def _attacked(seen: Seen, aim: _Aim) -> Board:
+def _attacked(visible: Seen, aim: _Aim) -> Board:
     """The board after an attack in each direction, [4, N]: who is struck will not act."""
     return Board(
-        blocks=both(each_of(seen.blocks), aim.target)[0],
-        enemies=meet(each_of(seen.enemies), ~aim.dies),
-        able=meet(each_of(seen.able), ~aim.at_enemy),
-        viruses=meet(each_of(seen.able_viruses), ~aim.at_enemy),
-        transmissions=meet(each_of(seen.transmissions), ~aim.at_transmission),
+        blocks=both(each_of(visible.blocks), aim.target)[0],
+        enemies=meet(each_of(visible.enemies), ~aim.dies),
+        able=meet(each_of(visible.able), ~aim.at_enemy),
+        viruses=meet(each_of(visible.able_viruses), ~aim.at_enemy),
+        transmissions=meet(each_of(visible.transmissions), ~aim.at_transmission),
     )
 
 
-def _directions(seen: Seen, aim: _Aim, hits: jax.Array, reached: CellSet) -> dict[str, jax.Array]:
+def _directions(
+    visible: Seen, aim: _Aim, hits: jax.Array, reached: CellSet
+) -> dict[str, jax.Array]:
     """The groups about directions; `hits` [5, N] if the player stays, or is next to its cell."""
     valid, walks = aim.valid, aim.walks
-    attack_hits = hitters(each_of(seen.here), _attacked(seen, aim)).size()
+    attack_hits = hitters(each_of(visible.here), _attacked(visible, aim)).size()
     go_hits = jnp.where(valid, jnp.where(walks, hits[1:], attack_hits), 0)
-    go_hits = kept(go_hits, seen.number)
-    words = zip(aim.next_to, seen.here, strict=True)
+    go_hits = kept(go_hits, visible.number)
+    words = zip(aim.next_to, visible.here, strict=True)
     after = CellSet(*(jnp.where(walks, there, here[None]) for there, here in words))
-    safe = meet(after | neighbours(after), each_of(~seen.stops & ~reached))
-    blocks, enemies = each_of(seen.blocks), each_of(seen.enemies)
+    safe = meet(after | neighbours(after), each_of(~visible.stops & ~reached))
+    blocks, enemies = each_of(visible.blocks), each_of(visible.enemies)
     lines = [
         meet(_shots(after, direction, blocks, enemies), enemies).any()
         for direction in bitboard.DIRECTIONS
@@ -121,25 +123,25 @@ def _directions(seen: Seen, aim: _Aim, hits: jax.Array, reached: CellSet) -> dic
         "go_transmission": valid & aim.at_transmission.any(),
         "go_kills": valid & aim.dies.any(),
         "go_stuns": valid & aim.at_enemy.any() & ~aim.dies.any(),
-        **{f"go_{kind.name.lower()}": struck(seen.kinds[kind]) for kind in EnemyType},
-        "go_target_hp": struck(seen.hp[0]) + struck(seen.hp[1]) * jnp.int32(2),
+        **{f"go_{kind.name.lower()}": struck(visible.kinds[kind]) for kind in EnemyType},
+        "go_target_hp": struck(visible.hp[0]) + struck(visible.hp[1]) * jnp.int32(2),
         "go_target_near": valid & meet(aim.target, aim.next_to).any(),
-        "go_target_acts": struck(seen.able),
+        "go_target_acts": struck(visible.able),
         "go_hits": jnp.minimum(go_hits, MAX_HITS),
         "go_hit": go_hits > 0,
-        "go_lethal": valid & (go_hits >= seen.number["hp"]),
+        "go_lethal": valid & (go_hits >= visible.number["hp"]),
         "go_safe_cells": count(safe.size()),
         "go_open": count(meet(neighbours(after), ~blocks).size()),
         "go_lines": count(jnp.sum(jnp.stack(lines), axis=0)),
-        "go_exit": walks & meet(aim.next_to, each_of(seen.exit)).any(),
-        "go_siphon": walks & meet(aim.next_to, each_of(seen.siphons)).any(),
+        "go_exit": walks & meet(aim.next_to, each_of(visible.exit)).any(),
+        "go_siphon": walks & meet(aim.next_to, each_of(visible.siphons)).any(),
         "stay_hits": jnp.minimum(hits[0], MAX_HITS),
         "fewest_hits": jnp.min(jnp.where(valid, jnp.minimum(go_hits, MAX_HITS), MAX_HITS), axis=0),
     }
 
 
 def _programs(
-    seen: Seen,
+    visible: Seen,
     boards: Board,
     hits: jax.Array,
     next_to: CellSet,
@@ -149,19 +151,19 @@ def _programs(
     """The groups about programs.
 
     Args:
-        seen: what the player sees.
+        visible: what the player sees.
         boards: [V, N], as it is and after each strike.
         hits: int32[V, 5, N], on each board if the player stays, or is next to its cell.
         next_to: [4, N], the neighbours.
         struck: int32[S, N], pieces that each strike strikes or moves.
         killed: int32[S, N], those that it destroys.
     """
-    owned = seen.number["owned"][None] >> column(range(len(PROGRAMS)), seen.cell) & 1 == 1
-    credits, energy = (column(cost, seen.cell) for cost in _COSTS)
-    affordable = (seen.number["credits"] >= credits) & (seen.number["energy"] >= energy)
+    owned = visible.number["owned"][None] >> column(range(len(PROGRAMS)), visible.cell) & 1 == 1
+    credits, energy = (column(cost, visible.cell) for cost in _COSTS)
+    affordable = (visible.number["credits"] >= credits) & (visible.number["energy"] >= energy)
     ready = owned & affordable
     strikes = jnp.stack([ready[n] for n in STRIKES]) & ((struck > 0) | (killed > 0))
-    fewest = _fewest(boards, hits, next_to, seen.cell)
+    fewest = _fewest(boards, hits, next_to, visible.cell)
 
     def count(values: jax.Array) -> jax.Array:
         return jnp.where(strikes, jnp.minimum(values, MAX_HITS), 0)
@@ -208,38 +210,38 @@ def _fewest(boards: Board, hits: jax.Array, next_to: CellSet, cell: jax.Array) -
     return jnp.minimum(jnp.min(jnp.stack(results), axis=0), MAX_HITS)
 
 
-def _reached_later(seen: Seen) -> CellSet:
+def _reached_later(visible: Seen) -> CellSet:
     """Cells where an enemy may hit in the enemy turn after the coming one."""
-    free, able, viruses = ~seen.stops, seen.able, seen.able_viruses
-    glitches = seen.kinds[EnemyType.GLITCH] & able
-    all_viruses = seen.kinds[EnemyType.VIRUS]
+    free, able, viruses = ~visible.stops, visible.able, visible.able_viruses
+    glitches = visible.kinds[EnemyType.GLITCH] & able
+    all_viruses = visible.kinds[EnemyType.VIRUS]
     walkers = able & ~viruses
     walkers = walkers | (neighbours(walkers) & free)
-    walkers = walkers | (neighbours(glitches) & ~seen.enemies & ~seen.transmissions)
-    walkers = walkers | (seen.enemies & ~all_viruses) | seen.transmissions
+    walkers = walkers | (neighbours(glitches) & ~visible.enemies & ~visible.transmissions)
+    walkers = walkers | (visible.enemies & ~all_viruses) | visible.transmissions
     far = viruses | (neighbours(viruses) & free)
     far = far | (neighbours(far) & free) | all_viruses
     return neighbours(walkers) | neighbours(far) | neighbours(neighbours(far) & free)
 
 
-def _window(seen: Seen, reached: CellSet) -> dict[str, jax.Array]:
+def _window(visible: Seen, reached: CellSet) -> dict[str, jax.Array]:
     """The groups about the cells around."""
-    rows = bitboard.row_of(seen.cell)[None] + column([r for r, _ in WINDOW], seen.cell)
-    cols = bitboard.col_of(seen.cell)[None] + column([c for _, c in WINDOW], seen.cell)
+    rows = bitboard.row_of(visible.cell)[None] + column([r for r, _ in WINDOW], visible.cell)
+    cols = bitboard.col_of(visible.cell)[None] + column([c for _, c in WINDOW], visible.cell)
     on_board = (rows >= 0) & (rows < SIZE) & (cols >= 0) & (cols < SIZE)
     cells = only_if(on_board, bitboard.of_cell(rows * SIZE + cols))  # [12, N]
-    board = jax.tree.map(lambda word: word[None], board_of(seen))
-    cells = kept(cells, seen.number)
+    board = jax.tree.map(lambda word: word[None], board_of(visible))
+    cells = kept(cells, visible.number)
 
     def has(which: CellSet) -> jax.Array:
         return meet(cells, each_of(which)).any()
 
     return {
-        "cell_blocked": ~on_board | has(seen.blocks),
-        **{f"cell_{kind.name.lower()}": has(seen.kinds[kind]) for kind in EnemyType},
-        "cell_stunned": has(seen.stunned),
-        "cell_hp": has(seen.hp[0]) + has(seen.hp[1]) * jnp.int32(2),
-        "cell_transmission": has(seen.transmissions),
+        "cell_blocked": ~on_board | has(visible.blocks),
+        **{f"cell_{kind.name.lower()}": has(visible.kinds[kind]) for kind in EnemyType},
+        "cell_stunned": has(visible.stunned),
+        "cell_hp": has(visible.hp[0]) + has(visible.hp[1]) * jnp.int32(2),
+        "cell_transmission": has(visible.transmissions),
         "cell_hits": jnp.minimum(hitters(cells, board).size(), MAX_HITS),
         "cell_reached": has(reached),
     }

@@ -14,50 +14,50 @@ from hackmatrix.game.rules.programs import EXCH_ENERGY, MAX_ATK_USES, PROGRAMS, 
 from hackmatrix.game.rules.stages import MAX_HP as PLAYER_HP
 
 
-def run(seen: Seen, program: ProgramId) -> Seen | None:
+def run(visible: Seen, program: ProgramId) -> Seen | None:
     """Pays for one of `EFFECTS` and runs it; None if it can't run, or would change nothing."""
     _, credits, energy, _ = PROGRAMS[program]
-    if not seen.owned >> program & 1 or seen.credits < credits or seen.energy < energy:
+    if not visible.owned >> program & 1 or visible.credits < credits or visible.energy < energy:
         return None
-    paid = seen._replace(credits=seen.credits - credits, energy=seen.energy - energy)
+    paid = visible._replace(credits=visible.credits - credits, energy=visible.energy - energy)
     return EFFECTS[program](paid)
 
 
-def _strike(seen: Seen, is_struck: Callable[[VisibleEnemy], object], amount: int) -> Seen | None:
+def _strike(visible: Seen, is_struck: Callable[[VisibleEnemy], object], amount: int) -> Seen | None:
     """Damages the enemies that are struck; None if there is none."""
     enemies: list[VisibleEnemy] = []
     anyone = False
-    for enemy in seen.enemies:
+    for enemy in visible.enemies:
         if is_struck(enemy):
             enemies += damaged(enemy, amount)
             anyone = True
         else:
             enemies.append(enemy)
-    return seen._replace(enemies=tuple(enemies)) if anyone else None
+    return visible._replace(enemies=tuple(enemies)) if anyone else None
 
 
 def _on(cells: int) -> Callable[[VisibleEnemy], object]:
     return lambda enemy: cells >> enemy.cell & 1
 
 
-def _d_bom(seen: Seen) -> Seen | None:
-    daemons = [enemy for enemy in seen.enemies if enemy.kind == EnemyType.DAEMON]
+def _d_bom(visible: Seen) -> Seen | None:
+    daemons = [enemy for enemy in visible.enemies if enemy.kind == EnemyType.DAEMON]
     if not daemons:
         return None
-    nearest = min(daemons, key=lambda enemy: manhattan(enemy.cell, seen.cell))
-    place = seen.enemies.index(nearest)
-    left = seen._replace(enemies=seen.enemies[:place] + seen.enemies[place + 1 :])
+    nearest = min(daemons, key=lambda enemy: manhattan(enemy.cell, visible.cell))
+    place = visible.enemies.index(nearest)
+    left = visible._replace(enemies=visible.enemies[:place] + visible.enemies[place + 1 :])
     return _strike(left, _on(AROUND[nearest.cell]), 1) or left
 
 
-def _crash(seen: Seen) -> Seen | None:
-    around, board = AROUND[seen.cell], seen.board
-    enemies = tuple(enemy for enemy in seen.enemies if not around >> enemy.cell & 1)
-    if len(enemies) == len(seen.enemies) and not around & (board.blocks | seen.transmissions):
+def _crash(visible: Seen) -> Seen | None:
+    around, board = AROUND[visible.cell], visible.board
+    enemies = tuple(enemy for enemy in visible.enemies if not around >> enemy.cell & 1)
+    if len(enemies) == len(visible.enemies) and not around & (board.blocks | visible.transmissions):
         return None
     kept = {cell: block for cell, block in board.unsiphoned.items() if not around >> cell & 1}
     cleared = board._replace(blocks=board.blocks & ~around, unsiphoned=kept)
-    return without_transmissions(seen._replace(enemies=enemies, board=cleared), around)
+    return without_transmissions(visible._replace(enemies=enemies, board=cleared), around)
 
 
 @cache
@@ -67,17 +67,17 @@ def shift_goals(here: int, *, away: bool) -> tuple[int, ...]:
     return tuple(cell if goal is None else goal for cell, goal in enumerate(goals))
 
 
-def _shift(seen: Seen, *, away: bool) -> Seen | None:
+def _shift(visible: Seen, *, away: bool) -> Seen | None:
     """PUSH (away) and PULL; an enemy stays where another took its goal before it."""
-    goals, taken = shift_goals(seen.cell, away=away), 0
+    goals, taken = shift_goals(visible.cell, away=away), 0
     enemies = []
-    for enemy in seen.enemies:
+    for enemy in visible.enemies:
         to = goals[enemy.cell]
         if to != enemy.cell and not taken >> to & 1:
             taken |= BIT[to]
             enemy = enemy._replace(cell=to)
         enemies.append(enemy)
-    return seen._replace(enemies=tuple(enemies)) if enemies else None
+    return visible._replace(enemies=tuple(enemies)) if enemies else None
 
 
 Effect = Callable[[Seen], Seen | None]  # None: it would change nothing

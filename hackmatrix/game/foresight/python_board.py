@@ -12,21 +12,21 @@ Numbers = dict[str, Sequence[int]]
 
 def look(record: bytes) -> Seen:
     """The board of a compact record, with one enemy for each cell, and none of unknown kind."""
-    seen = Seen.of_record(record)
-    known = [e for e in seen.enemies if FIELD["enemy_type"].of(record[ENEMY + e.cell])]
-    return seen._replace(enemies=tuple({enemy.cell: enemy for enemy in known}.values()))
+    visible = Seen.of_record(record)
+    known = [e for e in visible.enemies if FIELD["enemy_type"].of(record[ENEMY + e.cell])]
+    return visible._replace(enemies=tuple({enemy.cell: enemy for enemy in known}.values()))
 
 
-def hits(seen: Seen, cell: int) -> int:
+def hits(visible: Seen, cell: int) -> int:
     """The enemies that would hit a player on a cell in the coming enemy turn.
 
     Neighbours, and viruses two free steps away; those that share a cell count once.
     """
     able, viruses = 0, 0
-    for enemy in seen.enemies:
+    for enemy in visible.enemies:
         if not enemy.stunned:
             able |= BIT[enemy.cell]
             viruses |= BIT[enemy.cell] * (enemy.kind == EnemyType.VIRUS)
     near = NEXT_TO[cell]
-    far = neighbours(near & ~seen.stops) & ~BIT[cell]
+    far = neighbours(near & ~visible.stops) & ~BIT[cell]
     return (near & able | far & viruses).bit_count()

@@ -16,27 +16,27 @@ from hackmatrix.game.rules.tactical import GROUPS, HOARDS, MAX_COUNT
 
 def tactical_numbers(record: bytes) -> list[int]:
     """The integers of `rules.tactical.GROUPS`, of a compact record."""
-    seen = look(record)
+    visible = look(record)
     numbers: Numbers = {
-        **of_directions(seen),
-        **of_programs(seen),
-        **of_window(seen),
-        **of_siphoning(seen),
-        **_pieces(seen),
+        **of_directions(visible),
+        **of_programs(visible),
+        **of_window(visible),
+        **of_siphoning(visible),
+        **_pieces(visible),
         **_numbers(record),
     }
     return [number for group in GROUPS for number in numbers[group.name]]
 
 
-def _pieces(seen: Seen) -> Numbers:
-    kinds = [enemy.kind for enemy in seen.enemies]
-    stunned = sum(enemy.stunned for enemy in seen.enemies)
+def _pieces(visible: Seen) -> Numbers:
+    kinds = [enemy.kind for enemy in visible.enemies]
+    stunned = sum(enemy.stunned for enemy in visible.enemies)
     return {
         "enemies": [min(kinds.count(kind), MAX_COUNT) for kind in EnemyType],
         "stunned": [min(stunned, MAX_COUNT)],
-        "hidden": [min(seen.last_seen.bit_count(), MAX_COUNT)],
-        "transmissions": [min(seen.transmissions.bit_count(), MAX_COUNT)],
-        "empty_of_pieces": [int(not seen.pieces)],
+        "hidden": [min(visible.last_seen.bit_count(), MAX_COUNT)],
+        "transmissions": [min(visible.transmissions.bit_count(), MAX_COUNT)],
+        "empty_of_pieces": [int(not visible.pieces)],
     }
 
 

@@ -48,17 +48,17 @@ class _SiphonYield:
         )
 
 
-def _yield(seen: Seen, cell: int) -> _SiphonYield:
-    block = seen.board.unsiphoned.get(cell)
+def _yield(visible: Seen, cell: int) -> _SiphonYield:
+    block = visible.board.unsiphoned.get(cell)
     if block is None:
-        return _SiphonYield(*seen.board.resources.get(cell, (0, 0)))
+        return _SiphonYield(*visible.board.resources.get(cell, (0, 0)))
     spawns = min(block.spawn, MAX_SPAWNS)
     match block.content:
         case Content.QUESTION:
             return _SiphonYield(questions=1)
         case Content.DATA:
             return _SiphonYield(spawns=spawns)
-    owned = seen.owned >> block.value & 1
+    owned = visible.owned >> block.value & 1
     return _SiphonYield(spawns=spawns, programs=[] if owned else [block.value])
 
 
@@ -73,11 +73,11 @@ def _over_cross(yields: list[_SiphonYield], cell: int) -> _SiphonYield:
     )
 
 
-def of_siphoning(seen: Seen) -> Numbers:
+def of_siphoning(visible: Seen) -> Numbers:
     """The groups about siphoning and ways, and the enemies by their distance."""
-    here, board = seen.cell, seen.board
+    here, board = visible.cell, visible.board
     free = ALL & ~board.blocks
-    yields = [_yield(seen, cell) for cell in range(CELLS)]
+    yields = [_yield(visible, cell) for cell in range(CELLS)]
     way = _ways(BIT[here], free)
     to_siphon = _ways(board.data_siphons, free)
     worth = {
@@ -90,8 +90,8 @@ def of_siphoning(seen: Seen) -> Numbers:
     to_best = _ways(BIT[best], free)
     to_exit = _ways(BIT[board.exit], free | BIT[here], MAX_DISTANCE)
     own = _over_cross(yields, here)
-    viruses = [enemy.cell for enemy in seen.enemies if enemy.kind == EnemyType.VIRUS]
-    others = [enemy.cell for enemy in seen.enemies if enemy.kind != EnemyType.VIRUS]
+    viruses = [enemy.cell for enemy in visible.enemies if enemy.kind == EnemyType.VIRUS]
+    others = [enemy.cell for enemy in visible.enemies if enemy.kind != EnemyType.VIRUS]
 
     def nearer(table: list[int]) -> list[int]:
         ahead = [NEIGHBOUR[here][direction] for direction in range(NUM_DIRECTIONS)]

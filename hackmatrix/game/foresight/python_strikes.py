@@ -10,11 +10,13 @@ from hackmatrix.game.rules.programs import PROGRAMS, ProgramId
 from hackmatrix.game.rules.tactical import MAX_HITS, STRIKES
 
 
-def of_programs(seen: Seen) -> Numbers:
+def of_programs(visible: Seen) -> Numbers:
     """The groups about programs."""
-    owns = [seen.owned >> number & 1 for number in range(len(PROGRAMS))]
-    affordable = [int(seen.credits >= p.credits and seen.energy >= p.energy) for p in PROGRAMS]
-    strikes = [_strike(seen, program) for program in STRIKES]
+    owns = [visible.owned >> number & 1 for number in range(len(PROGRAMS))]
+    affordable = [
+        int(visible.credits >= p.credits and visible.energy >= p.energy) for p in PROGRAMS
+    ]
+    strikes = [_strike(visible, program) for program in STRIKES]
     struck, killed, after, fewest = zip(*strikes, strict=True)
     return {
         "owned": owns,
@@ -27,16 +29,16 @@ def of_programs(seen: Seen) -> Numbers:
     }
 
 
-def _strike(seen: Seen, program: ProgramId) -> tuple[int, int, int, int]:
+def _strike(visible: Seen, program: ProgramId) -> tuple[int, int, int, int]:
     """The pieces that a program strikes and destroys, and the hits to expect after it."""
-    after = run(seen, program)
+    after = run(visible, program)
     if after is None:
         return 0, 0, 0, 0
-    struck = len({*seen.enemies} - {*after.enemies})
-    killed = len(seen.enemies) - len(after.enemies)
-    killed += (seen.transmissions & ~after.transmissions).bit_count()
+    struck = len({*visible.enemies} - {*after.enemies})
+    killed = len(visible.enemies) - len(after.enemies)
+    killed += (visible.transmissions & ~after.transmissions).bit_count()
     if program in (ProgramId.PUSH, ProgramId.PULL):
-        struck, after = len(seen.enemies), _shifted(seen, away=program == ProgramId.PUSH)
+        struck, after = len(visible.enemies), _shifted(visible, away=program == ProgramId.PUSH)
     if not struck and not killed:  # CRASH, of blocks alone
         return 0, 0, 0, 0
     outcomes = [
@@ -48,7 +50,7 @@ def _strike(seen: Seen, program: ProgramId) -> tuple[int, int, int, int]:
     return min(struck, MAX_HITS), min(killed, MAX_HITS), stay, fewest
 
 
-def _shifted(seen: Seen, *, away: bool) -> Seen:
+def _shifted(visible: Seen, *, away: bool) -> Seen:
     """PUSH and PULL as the layout has them: as if no enemy were in another's way."""
-    goals = shift_goals(seen.cell, away=away)
-    return seen._replace(enemies=tuple(e._replace(cell=goals[e.cell]) for e in seen.enemies))
+    goals = shift_goals(visible.cell, away=away)
+    return visible._replace(enemies=tuple(e._replace(cell=goals[e.cell]) for e in visible.enemies))

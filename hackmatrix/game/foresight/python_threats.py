@@ -38,68 +38,68 @@ class _Direction:
     siphon: int = 0
 
 
-def of_directions(seen: Seen) -> Numbers:
+def of_directions(visible: Seen) -> Numbers:
     """The groups about directions."""
-    reached = _reached_later(seen)
-    each = [_direction(seen, d, reached) for d in range(NUM_DIRECTIONS)]
+    reached = _reached_later(visible)
+    each = [_direction(visible, d, reached) for d in range(NUM_DIRECTIONS)]
     valid_hits = [go.hits for go in each if go.valid]
     return {
         **{f"go_{name}": [getattr(go, name) for go in each] for name in vars(each[0])},
-        "stay_hits": [min(hits(seen, seen.cell), MAX_HITS)],
+        "stay_hits": [min(hits(visible, visible.cell), MAX_HITS)],
         "fewest_hits": [min([*valid_hits, MAX_HITS])],
     }
 
 
-def _direction(seen: Seen, direction: int, reached: int) -> _Direction:
-    if not can_go(seen, direction):
+def _direction(visible: Seen, direction: int, reached: int) -> _Direction:
+    if not can_go(visible, direction):
         return _Direction()
-    go, struck = _Direction(valid=1), target(seen, direction)
+    go, struck = _Direction(valid=1), target(visible, direction)
     if struck is None:
-        after = walk(seen, direction)
-        go.walks, go.siphon = 1, after.siphons - seen.siphons
-        go.exit = int(after.cell == seen.board.exit)
+        after = walk(visible, direction)
+        go.walks, go.siphon = 1, after.siphons - visible.siphons
+        go.exit = int(after.cell == visible.board.exit)
     else:
-        after = attack(seen, struck)
-        go.target_near = NEXT_TO[seen.cell] >> struck & 1
-        _describe(seen, struck, go)
+        after = attack(visible, struck)
+        go.target_near = NEXT_TO[visible.cell] >> struck & 1
+        _describe(visible, struck, go)
     expected = hits(after, after.cell)
     go.hits, go.hit = min(expected, MAX_HITS), int(expected > 0)
-    go.lethal = int(expected >= seen.hp)
-    go.open = (NEXT_TO[after.cell] & ~seen.board.blocks).bit_count()
-    go.safe_cells = (CROSS[after.cell] & ~seen.stops & ~reached).bit_count()
-    go.lines = sum(_fires(seen, after.cell, d) for d in range(NUM_DIRECTIONS))
+    go.lethal = int(expected >= visible.hp)
+    go.open = (NEXT_TO[after.cell] & ~visible.board.blocks).bit_count()
+    go.safe_cells = (CROSS[after.cell] & ~visible.stops & ~reached).bit_count()
+    go.lines = sum(_fires(visible, after.cell, d) for d in range(NUM_DIRECTIONS))
     return go
 
 
-def _describe(seen: Seen, struck: int, go: _Direction) -> None:
+def _describe(visible: Seen, struck: int, go: _Direction) -> None:
     """Writes down the piece that an attack strikes."""
-    if seen.transmissions >> struck & 1:
+    if visible.transmissions >> struck & 1:
         go.transmission = 1
         return
-    (enemy,) = (enemy for enemy in seen.enemies if enemy.cell == struck)
-    go.kills = int(enemy.hp <= seen.attack)
+    (enemy,) = (enemy for enemy in visible.enemies if enemy.cell == struck)
+    go.kills = int(enemy.hp <= visible.attack)
     go.stuns = 1 - go.kills
     setattr(go, EnemyType(enemy.kind).name.lower(), 1)
     go.target_hp, go.target_acts = enemy.hp, int(not enemy.stunned)
 
 
-def _fires(seen: Seen, cell: int, direction: int) -> bool:
+def _fires(visible: Seen, cell: int, direction: int) -> bool:
     """Whether an enemy is in the line of fire in a direction from a cell."""
-    enemies = sum(BIT[enemy.cell] for enemy in seen.enemies)
-    ahead = first_on_ray(cell, direction, seen.board.blocks | enemies)
+    enemies = sum(BIT[enemy.cell] for enemy in visible.enemies)
+    ahead = first_on_ray(cell, direction, visible.board.blocks | enemies)
     return ahead is not None and bool(enemies >> ahead & 1)
 
 
-def _reached_later(seen: Seen) -> int:
+def _reached_later(visible: Seen) -> int:
     """Cells where an enemy may hit in the enemy turn after the coming one."""
-    free, reached = ~seen.stops, neighbours(seen.transmissions)
-    for enemy in seen.enemies:
+    free, reached = ~visible.stops, neighbours(visible.transmissions)
+    for enemy in visible.enemies:
         virus, at = enemy.kind == EnemyType.VIRUS, BIT[enemy.cell]
         if not enemy.stunned:
             for _ in range(STEPS_PER_TURN[enemy.kind]):
                 at |= neighbours(at) & free
             if enemy.kind == EnemyType.GLITCH:
-                at |= NEXT_TO[enemy.cell] & ~seen.pieces
+                at |= NEXT_TO[enemy.cell] & ~visible.pieces
         reached |= neighbours(at)
         if virus:
             reached |= neighbours(neighbours(at) & free)
@@ -109,26 +109,26 @@ def _reached_later(seen: Seen) -> int:
 _NOBODY = VisibleEnemy(-1, -1, 0, False)
 
 
-def of_window(seen: Seen) -> Numbers:
+def of_window(visible: Seen) -> Numbers:
     """The groups about the cells around."""
-    cells = [_at(seen.cell, rows, cols) for rows, cols in WINDOW]
-    at: dict[int | None, VisibleEnemy] = {enemy.cell: enemy for enemy in seen.enemies}
+    cells = [_at(visible.cell, rows, cols) for rows, cols in WINDOW]
+    at: dict[int | None, VisibleEnemy] = {enemy.cell: enemy for enemy in visible.enemies}
     enemies = [at.get(cell, _NOBODY) for cell in cells]
 
     def within(members: int, beyond: int = 0) -> list[int]:
         return [beyond if cell is None else members >> cell & 1 for cell in cells]
 
     return {
-        "cell_blocked": within(seen.board.blocks, beyond=1),
+        "cell_blocked": within(visible.board.blocks, beyond=1),
         **{
             f"cell_{kind.name.lower()}": [int(enemy.kind == kind) for enemy in enemies]
             for kind in EnemyType
         },
         "cell_stunned": [int(enemy.stunned) for enemy in enemies],
         "cell_hp": [enemy.hp for enemy in enemies],
-        "cell_transmission": within(seen.transmissions),
-        "cell_hits": [0 if c is None else min(hits(seen, c), MAX_HITS) for c in cells],
-        "cell_reached": within(_reached_later(seen)),
+        "cell_transmission": within(visible.transmissions),
+        "cell_hits": [0 if c is None else min(hits(visible, c), MAX_HITS) for c in cells],
+        "cell_reached": within(_reached_later(visible)),
     }
 
 

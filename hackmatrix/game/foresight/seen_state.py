@@ -17,9 +17,9 @@ def seen_copy(state: State) -> State:
     origin in the schedule; types of transmissions are all the same before SHOW; there are no saved
     states and no dice. What is derived from this copy alone can't tell what is hidden.
     """
-    seen = copied(replace(state, saved=[], dice=Dice(0, 0)))
-    hide(seen)
-    return seen
+    visible = copied(replace(state, saved=[], dice=Dice(0, 0)))
+    hide(visible)
+    return visible
 
 
 def hide(position: Position) -> None:
@@ -47,20 +47,20 @@ def _seen_enemy(enemy: Enemy) -> Enemy:
     return enemy
 
 
-def threat(seen: State) -> list[int]:
+def threat(visible: State) -> list[int]:
     """For each cell, the most hits that a player there can take at the next enemy turn.
 
     Enemies may stand in each other's way, so it can be fewer. What lands or spawns at that turn
     rests, so it adds nothing. 0 on blocks, and on cells of enemies but the player's own.
 
     Args:
-        seen: a `seen_copy`.
+        visible: a `seen_copy`.
     """
-    if seen.step:
+    if visible.step:
         return [0] * CELLS
-    blocks = set_of(seen.blocks())
-    closed = (blocks | set_of(enemy.cell for enemy in seen.enemies)) & ~BIT[seen.player.cell]
-    reach = [_reach(enemy, blocks) for enemy in seen.enemies]
+    blocks = set_of(visible.blocks())
+    closed = (blocks | set_of(enemy.cell for enemy in visible.enemies)) & ~BIT[visible.player.cell]
+    reach = [_reach(enemy, blocks) for enemy in visible.enemies]
     return [
         0 if closed >> cell & 1 else sum(cells >> cell & 1 for cells in reach)
         for cell in range(CELLS)
