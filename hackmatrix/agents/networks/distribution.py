@@ -48,7 +48,7 @@ def entropy(log_probs: Array) -> Array:
 
 
 @jax.custom_vjp
-def evaluated(logits: Array, mask: Array, action: Array) -> tuple[Array, Array]:
+def evaluate_actions(logits: Array, mask: Array, action: Array) -> tuple[Array, Array]:
     """Log-probabilities of valid actions [...], and entropies, of logits float32[..., A].
 
     The same numbers as of the functions above, with a gradient that is written out. It reads the
@@ -58,7 +58,7 @@ def evaluated(logits: Array, mask: Array, action: Array) -> tuple[Array, Array]:
     return log_probability(log_probs, action), entropy(log_probs)
 
 
-def _evaluated(logits: Array, mask: Array, action: Array) -> tuple[tuple[Array, Array], Any]:
+def _evaluate_actions(logits: Array, mask: Array, action: Array) -> tuple[tuple[Array, Array], Any]:
     log_probs = log_probabilities(logits, mask)
     of_policy = entropy(log_probs)
     return (log_probability(log_probs, action), of_policy), (log_probs, of_policy, action)
@@ -73,7 +73,7 @@ def _gradient(kept: Any, changes: tuple[Array, Array]) -> tuple[Array, None, Non
     return gradient - of_entropy * probs * (log_probs + of_policy[..., None]), None, None
 
 
-evaluated.defvjp(_evaluated, _gradient)
+evaluate_actions.defvjp(_evaluate_actions, _gradient)
 
 
 def divergence(policy: Array, log_probs: Array, mask: Array) -> Array:

@@ -87,7 +87,7 @@ def loss(
     logits, value = answers(network, params, batch)
     mask = distribution.unpack_mask(samples.mask, network.num_actions)
     if few_kernels:
-        log_prob, entropies = distribution.evaluated(logits, mask, samples.action)
+        log_prob, entropies = distribution.evaluate_actions(logits, mask, samples.action)
     else:
         log_probs = distribution.log_probabilities(logits, mask)
         log_prob = distribution.log_probability(log_probs, samples.action)

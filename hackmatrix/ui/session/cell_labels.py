@@ -111,8 +111,8 @@ def _it(amount: int, name: str) -> str:
     return "it" if amount == 1 or name == "energy" else "them"
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+def _count(amount: int, noun: str) -> str:
+    return f"{amount} {noun}{'' if amount == 1 else 's'}"
 
 
 def _with_article(noun: str) -> str:

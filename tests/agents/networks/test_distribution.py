@@ -83,7 +83,7 @@ def test_the_gradient_that_is_written_out_is_the_derived_one() -> None:
 
     changes = jnp.arange(5.0), jnp.arange(5.0) - 3
     expected, pull = jax.vjp(derived, logits)
-    found, pull_found = jax.vjp(lambda x: distribution.evaluated(x, mask, action), logits)
+    found, pull_found = jax.vjp(lambda x: distribution.evaluate_actions(x, mask, action), logits)
     np.testing.assert_array_equal(found, expected)
     np.testing.assert_allclose(pull_found(changes)[0], pull(changes)[0], rtol=1e-5, atol=1e-6)
 
