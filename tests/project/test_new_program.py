@@ -9,7 +9,7 @@ from paths import HELPERS
 EDITS = {
     "game/rules/programs.py": [
         (")\n\n\nclass ProgramId", '    Program("PATCH", 1, 0, 1),\n'),
-        ("\n\nNUMBER = {", "    PATCH = 23\n"),
+        ("\n\nPROGRAM_INDEX = {", "    PATCH = 23\n"),
     ],
     "game/engine/programs.py": [
         (

@@ -31,7 +31,7 @@ class Visits:
     asked = 0
     remembered = -1
 
-    def analyse_seen(self, record: bytes, saved: Any, valid: Any, seed: int) -> Analysis:
+    def analyse_record(self, record: bytes, saved: Any, valid: Any, seed: int) -> Analysis:
         del record, seed
         self.asked += 1
         self.remembered = len(saved)
