@@ -90,8 +90,8 @@ class Kernels(NamedTuple):
 def measure(options: KernelOptions) -> Kernels:
     """Times and profiles updates of a training."""
     flags = {"num_envs": options.num_envs, "num_minibatches": options.num_minibatches}
-    given = {name: value for name, value in flags.items() if value is not None}
-    config, _ = resolve(given, read_config(Path(options.config)))
+    chosen = {name: value for name, value in flags.items() if value is not None}
+    config, _ = resolve(chosen, read_config(Path(options.config)))
     env = config.environment.for_training(config.environment.make(engine=options.engine))
     start = time.perf_counter()
     trainer = Trainer(env, config.ppo, config.network, jax.devices()[:1])
@@ -121,13 +121,13 @@ def kernels_of(events: list[dict[str, Any]]) -> list[tuple[str, float]]:
         for event in events
         if event.get("name") == "thread_name"
     }
-    found = []
+    kernels = []
     for event in events:
         of_stream = threads.get((event.get("pid"), event.get("tid")), "").startswith("Stream")
         if "dur" in event and (of_stream or "hlo_op" in event.get("args", {})):
             name = re.sub(r"[._]\d+$", "", event["name"])
-            found.append((name, event["dur"] * 1e-6))
-    return found
+            kernels.append((name, event["dur"] * 1e-6))
+    return kernels
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -5,6 +5,8 @@ then plays by the kernels after `install(FOLDER)`, which comes before the native
 """
 
 import ctypes
+import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -34,7 +36,13 @@ def build(folder: Path) -> None:
         "cuda_handlers.cpp",
     ]
     for name, arguments in {"libcuda.so.1": driver, "handlers.so": handlers}.items():
-        command = ["g++", *FLAGS, *arguments, "-o", str(folder / name)]
+        command = [
+            *shlex.split(os.environ.get("CXX", "c++")),
+            *FLAGS,
+            *arguments,
+            "-o",
+            str(folder / name),
+        ]
         subprocess.run(command, check=True, cwd=HELPERS)
 
 

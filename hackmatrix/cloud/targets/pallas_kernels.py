@@ -1,4 +1,4 @@
-"""What kernels of Pallas take, of which the compiler estimates no cycles: operations, counted.
+"""Vector operations of the kernels of Pallas, of which the compiler estimates no cycles.
 
 A value of a block of 1,024 games is a register, and what is done to it one vector operation.
 """

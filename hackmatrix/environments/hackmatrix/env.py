@@ -114,9 +114,9 @@ class HackMatrixEnv:
             auto_reset: whether `step` starts the next game when one ends.
             reward: "game", or one of `training_reward.py` to train with: "progress", "stages",
                 "programs", "win" or "score".
-            engine: "jax", "native" (on CPUs), "pallas" (JAX's as one kernel, on TPUs), "python"
-                (the slow one that one reads), or "auto": native on CPUs if it is there, Pallas on
-                TPUs if its kernel compiles, else JAX. They differ in speed and in how they keep a
+            engine: "jax", "native" (on CPUs and NVIDIA's GPUs), "pallas" (JAX's as one kernel, on
+                TPUs), "python" (the slow one that one reads), or "auto": the native engine or
+                Pallas where it plays, else JAX. They differ in speed and in how they keep a
                 state, and in no result but the last bit of "progress" in Python.
             layout: of compact observations, the features that `features` makes of them:
                 "classic", "full" (the default) or "tactical".

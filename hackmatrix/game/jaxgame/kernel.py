@@ -35,7 +35,7 @@ SCOPE = "step kernel"  # its name in profiles
 
 
 class _KernelStep(NamedTuple):
-    """What the kernel makes besides the state."""
+    """The kernel's results besides the state."""
 
     saves: jax.Array  # bool, whether the position is saved for UNDO
     newest: jax.Array  # int32, 0..3, in which row
@@ -104,7 +104,7 @@ def _with_row(rows: jax.Array, done: _KernelStep) -> jax.Array:
 def play(
     state: State, action: jax.Array, newest_saved: jax.Array, stops: jax.Array, *, restarts: bool
 ) -> tuple[State, _KernelStep]:
-    """What the kernel does to a block of games; arguments as `step`, without the saved rows."""
+    """The step of a block of games; arguments as `step`, without the saved rows."""
     state, taken = game.begin_step(state, action, newest_saved)
     state, movement, ground = enemy_turn.begin_movement(state, taken.enemies_move)
     movement = repeat_while(
@@ -226,7 +226,7 @@ _DISTANCES = (1, 2, 4, 8, 16, 32, 64)
 
 
 def _from(x: jax.Array, places: jax.Array) -> jax.Array:
-    """What other places of the same row have; a place outside of it counts as one in it."""
+    """[8, 128]: the values at other places of the same row; places wrap around at its end."""
     return jnp.take_along_axis(x, places & (_ROW - 1), axis=1, mode="promise_in_bounds")
 
 

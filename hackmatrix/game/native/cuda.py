@@ -50,7 +50,10 @@ def register() -> None:
         device: Any = jax.devices("cuda")[0]  # those beside it are alike: else JAX warns
     except RuntimeError:
         raise CudaError("it is none of NVIDIA's") from None
-    if why := _native.load_kernels(cubin(device.compute_capability.replace(".", ""))):
+    capability = device.compute_capability.replace(".", "")
+    # A kept file that the driver does not take, such as a damaged one, is compiled anew.
+    why = _native.load_kernels(cubin(capability))
+    if why and (why := _native.load_kernels(cubin(capability, anew=True))):
         raise CudaError(why)
     register_handlers()
 
@@ -62,11 +65,15 @@ def register_handlers() -> None:
         jax.ffi.register_ffi_target(f"hackmatrix_{name}", stages, platform="CUDA")
 
 
-def cubin(capability: str) -> bytes:
+def cubin(capability: str, *, anew: bool = False) -> bytes:
     """The kernels for devices of a compute capability such as "90", as kept or newly compiled.
 
     For a device that is newer than NVRTC it is PTX, which the driver compiles. What is new is kept
     once it has played some games right (`cuda_check.py`).
+
+    Args:
+        capability: of the devices.
+        anew: whether to compile them even if they are kept.
 
     Raises:
         CudaError: NVRTC is missing or fails, or what it makes plays wrong.
@@ -74,23 +81,25 @@ def cubin(capability: str) -> bytes:
     nvrtc = find_nvrtc()
     made_from = (capability, nvrtc.version(), OPTIONS, sorted(sources().items()))
     path = _path_of(hashlib.sha256(repr(made_from).encode()).hexdigest())
-    if path is not None and path.exists():
+    if path is not None and path.exists() and not anew:
         return path.read_bytes()
-    known = nvrtc.capabilities()
-    older = max((each for each in known if int(each) <= int(capability)), key=int, default=known[0])
-    made = nvrtc.compile(f"sm_{capability}" if capability in known else f"compute_{older}")
+    supported = nvrtc.capabilities()
+    older = [other for other in supported if int(other) <= int(capability)] or supported[:1]
+    exact = capability in supported
+    image = nvrtc.compile(f"sm_{capability}" if exact else f"compute_{max(older, key=int)}")
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "kernels")
-        file.write_bytes(made)
+        file.write_bytes(image)
         command = python_module("hackmatrix.game.native.cuda_check", str(file))
         checked = subprocess.run(command, capture_output=True, text=True)
     if checked.returncode:
-        said = (checked.stdout or checked.stderr).strip().splitlines() or ["no reason given"]
-        raise CudaError(f"what NVRTC {nvrtc.version()} compiled plays wrong: {said[-1]}")
+        lines = (checked.stdout or checked.stderr).strip().splitlines() or ["no reason given"]
+        version = ".".join(map(str, nvrtc.version()))
+        raise CudaError(f"what NVRTC {version} compiled does not play right: {lines[-1]}")
     if path is not None:
         with suppress(OSError):  # a full disk is no reason not to play
-            write_atomically(path, made, mode=0o600)
-    return made
+            write_atomically(path, image, mode=0o600)
+    return image
 
 
 def _path_of(key: str) -> Path | None:
@@ -126,9 +135,9 @@ class Nvrtc:
         """Those of the devices that it makes a cubin for."""
         count = ctypes.c_int()
         self._call("GetNumSupportedArchs", ctypes.byref(count))
-        found = (ctypes.c_int * count.value)()
-        self._call("GetSupportedArchs", found)
-        return [str(each) for each in found]
+        architectures = (ctypes.c_int * count.value)()
+        self._call("GetSupportedArchs", architectures)
+        return [str(architecture) for architecture in architectures]
 
     def compile(self, architecture: str) -> bytes:
         """The kernels as a cubin for "sm_90", say, as PTX with a 0 at its end for "compute_90".

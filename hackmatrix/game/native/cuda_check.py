@@ -106,7 +106,7 @@ class _Range(ctypes.Structure):
 
 
 def first_difference(image: bytes, games: int = GAMES, steps: int = STEPS) -> str | None:
-    """What the kernels of a cubin or PTX get wrong in random play; None if they get all right.
+    """The first result of random play that the kernels of a cubin or PTX get wrong, or None.
 
     Raises:
         CudaDriverError: they can't be loaded, or write where nothing is.
@@ -131,9 +131,9 @@ def first_difference(image: bytes, games: int = GAMES, steps: int = STEPS) -> st
         step = [*at, actions_at, *at, *results]
         driver.launch("step", step, games, max_episode_steps=_MOST_STEPS)
         driver.launch("tactical", [results[0], numbers_at], games)
-        for name, address, found, right in zip(got._fields, results, got, wanted, strict=True):
-            driver.get(address, found)
-            if not np.array_equal(found, right):
+        for name, address, result, right in zip(got._fields, results, got, wanted, strict=True):
+            driver.get(address, result)
+            if not np.array_equal(result, right):
                 return f"{name} after {number + 1} steps"
         driver.get(numbers_at, got_numbers)
         if not np.array_equal(got_numbers, batch.tactical_numbers(wanted.observation)):

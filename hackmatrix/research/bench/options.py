@@ -37,7 +37,7 @@ class EnvOptions(Options):
         "compact", "output of each step: the record alone, or float features too"
     )
     engine: Literal["auto", "native", "jax"] = option(
-        "auto", "engine; auto is native on CPUs where it was built"
+        "auto", "engine; auto is the native one where it plays"
     )
 
 

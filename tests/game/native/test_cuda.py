@@ -8,14 +8,19 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import cuda_on_cpu
+import jax
 import pytest
 from paths import ROOT
 
 from hackmatrix.game.native import cuda, cuda_check
 
-pytestmark = pytest.mark.thorough
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.skipif(sys.platform != "linux", reason="NVRTC is for Linux and Windows"),
+]
 HELPERS = ROOT / "tests/helpers"
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -111,11 +116,27 @@ def test_a_training_through_the_handlers_is_equal_to_the_last_bit(
         trained = run("-c", TRAINING, str(tmp_path / name), *of_kernels)
         assert trained.returncode == 0, trained.stderr
         params.append(load_policy(tmp_path / name / "run").params)
-    import jax
     import numpy as np
 
     for one, other in zip(*map(jax.tree.leaves, params), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_a_kept_file_that_the_driver_does_not_take_is_compiled_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gpu, answers, asked = SimpleNamespace(compute_capability="9.0"), ["damaged", ""], []
+
+    def cubin(capability: str, *, anew: bool = False) -> bytes:
+        asked.append((capability, anew))
+        return b""
+
+    monkeypatch.setattr(jax, "devices", lambda _: [gpu])
+    monkeypatch.setattr(cuda._native, "load_kernels", lambda _: answers.pop(0))
+    monkeypatch.setattr(cuda, "cubin", cubin)
+    monkeypatch.setattr(cuda, "register_handlers", lambda: None)
+    cuda.register.__wrapped__()
+    assert asked == [("90", False), ("90", True)]
 
 
 def test_an_error_of_nvrtc_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
