@@ -51,7 +51,7 @@ class Published(NamedTuple):
     steps: int
 
 
-# CleanRL: docs, page of PPO, `learning/ppo/update.py`: returns in training, over seeds.
+# CleanRL: docs, page of PPO, `learning/algorithms/ppo.py`: returns in training, over seeds.
 # RL Baselines3 Zoo: `benchmark.md`: returns of one agent, played deterministically, over games.
 PUBLISHED = {
     "CartPole-v1": (
@@ -136,7 +136,7 @@ def curve(settings: TrainConfig, episodes: int, score: str = "mean_return") -> d
     with tempfile.TemporaryDirectory() as folder:
         config = settings.but(
             checkpoint_dir=Path(folder),
-            log_interval=max(1, settings.ppo.course.num_updates // _POINTS),
+            log_interval=max(1, settings.learning.course.num_updates // _POINTS),
             tensorboard=False,
             wandb=False,
         )

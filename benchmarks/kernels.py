@@ -22,9 +22,9 @@ import jax
 from benchmarks.command import run_command
 from hackmatrix.core import machine
 from hackmatrix.core.options import option
-from hackmatrix.learning.ppo.trainer import Trainer
 from hackmatrix.learning.settings.config_file import read_config
 from hackmatrix.learning.settings.resolve import resolve
+from hackmatrix.learning.trainer.trainer import Trainer
 from hackmatrix.research.bench.options import Options
 
 _SHOWN = 40
@@ -94,14 +94,14 @@ def measure(options: KernelOptions) -> Kernels:
     config, _ = resolve(chosen, read_config(Path(options.config)))
     env = config.environment.for_training(config.environment.make(engine=options.engine))
     start = time.perf_counter()
-    trainer = Trainer(env, config.ppo, config.network, jax.devices()[:1])
+    trainer = Trainer(env, config.learning, config.network, jax.devices()[:1])
     state = jax.block_until_ready(trainer.run(trainer.init(config.run.seed), 1))
     compile_seconds = time.perf_counter() - start
     rates = []
     for _ in range(options.repeats):
         start = time.perf_counter()
         state = jax.block_until_ready(trainer.run(state, 1))
-        rates.append(config.ppo.batch_size / (time.perf_counter() - start))
+        rates.append(config.learning.batch_size / (time.perf_counter() - start))
     with tempfile.TemporaryDirectory() as folder:
         with jax.profiler.trace(folder):
             jax.block_until_ready(trainer.run(state, 1))

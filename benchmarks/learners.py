@@ -110,7 +110,7 @@ def _hackmatrix(algorithm: str, options: LearnersOptions) -> dict[str, Any]:
 def _score(file: str, flags: dict[str, Any], episodes: int, score: str) -> dict[str, Any]:
     """The scores of agents that are trained with the settings of a file."""
     settings, _ = resolve(flags, read_config(CONFIGS / f"{file}.yaml"))
-    algorithm, environment = settings.ppo.algorithm, settings.environment.name
+    algorithm, environment = settings.learning.algorithm, settings.environment.name
     print(f"{algorithm} on {environment} ...", file=sys.stderr, flush=True)
     found = curve(settings, episodes, score)
     return {

@@ -8,8 +8,8 @@ from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.feature_network import FeatureNetwork
 from hackmatrix.agents.networks.network import Network
 from hackmatrix.environments.interface.environment import Environment
-from hackmatrix.learning.ppo.config import PPOConfig
-from hackmatrix.learning.ppo.trainer import Trainer
+from hackmatrix.learning.algorithms.config import PPOConfig
+from hackmatrix.learning.trainer.trainer import Trainer
 
 
 class Linear(nn.Module):

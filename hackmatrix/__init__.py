@@ -266,9 +266,9 @@ def train(
         settings["checkpoint_dir"] = Path(settings["checkpoint_dir"])
     given = settings if env is None else {"env": env, **settings}
     in_file = default_settings(given) if config is None else read_config(Path(config))
+    for name in settings.keys() & {"architecture", "algorithm"}:
+        named_code.allow(settings[name])
     resolved, _ = resolve(given, in_file)
-    if "architecture" in settings:
-        named_code.allow(settings["architecture"])
     resolved.network.check_code(f"{config}: its network is")
     if config is not None:
         named = resolved.environment.name

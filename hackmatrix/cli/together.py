@@ -148,7 +148,7 @@ class Together:
                 make_evaluate=self._make_evaluate,
                 programs=self._programs,
             )
-            for line in train.summary(outcome, start.course(config.ppo), config):
+            for line in train.summary(outcome, start.course(config.learning), config):
                 console.say(line)
         return train.code_of(outcome)
 

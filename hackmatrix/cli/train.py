@@ -32,7 +32,7 @@ from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.registry import check_code, environment_id
 from hackmatrix.environments.task_list import TaskList
 from hackmatrix.game import native
-from hackmatrix.learning.ppo.config import Course
+from hackmatrix.learning.algorithms.config import Course
 from hackmatrix.learning.reporting.config import ReportConfig
 from hackmatrix.learning.settings.config import OPTIONS, RunConfig, TrainConfig
 from hackmatrix.learning.settings.train_options import TrainOptions
@@ -184,7 +184,7 @@ def _run(command: TrainCommand, team: "Team | None") -> int:
     with hold_lease(buckets) as lease:
         options = TrainOptions(**fetch_source(buckets, option_values))
         config, start, notes = prepare(command, options)
-        course = start.course(config.ppo)
+        course = start.course(config.learning)
         with Console() as console:
             for note in notes:
                 console.say(note)
@@ -212,7 +212,7 @@ def prepare(command: TrainCommand, options: TrainOptions) -> tuple[TrainConfig, 
     if _is_hackmatrix(config):
         notes += [note for note in (native.missing_note(),) if note is not None]
     beside = [_BESIDE] if start.is_beginning and _is_hackmatrix(config) else []
-    plan = _plan(config, start.course(config.ppo))
+    plan = _plan(config, start.course(config.learning))
     return config, start, [*command.notes, *notes, plan, *beside]
 
 
@@ -296,7 +296,7 @@ def _is_hackmatrix(config: TrainConfig) -> bool:
 
 def _plan(config: TrainConfig, course: Course) -> str:
     total = course.timesteps(course.num_updates)
-    rounded = " (rounded up to whole updates)" if total > config.ppo.total_timesteps else ""
+    rounded = " (rounded up to whole updates)" if total > config.learning.total_timesteps else ""
     agents = f" of {config.run.num_seeds} agents" if config.run.num_seeds > 1 else ""
     return f"{course.num_updates:,} updates{agents}, {total:,} steps{rounded}; loading JAX ..."
 

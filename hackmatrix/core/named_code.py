@@ -8,6 +8,7 @@ import difflib
 import importlib
 import os
 import sys
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,23 @@ def is_spelt_right(name: str) -> bool:
     module, _, function = name.partition(":")
     parts = [*module.split("."), *function.split(".")]
     return all(part.isidentifier() for part in parts) and not module.endswith(".py")
+
+
+class NamesOrCode(Collection[str]):
+    """The names of a table, and all that have the form `module:function`: choices of an option."""
+
+    def __init__(self, table: Collection[str], form: str) -> None:
+        self._table = table
+        self._form = form  # shown as the last choice
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and (name in self._table or is_spelt_right(name))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([*self._table, self._form])
+
+    def __len__(self) -> int:
+        return len(self._table) + 1
 
 
 def allow(name: str) -> None:

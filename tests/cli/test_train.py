@@ -19,9 +19,9 @@ from hackmatrix.cli.train import main as train
 from hackmatrix.core.processes.typed_command import command_name
 from hackmatrix.core.version import __version__
 from hackmatrix.environments.registry import MAKERS
-from hackmatrix.learning.ppo.trainer import Trainer, TrainState
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.config_file import dump_config
+from hackmatrix.learning.trainer.trainer import Trainer, TrainState
 from hackmatrix.runs.checkpoints import save_checkpoint
 from hackmatrix.runs.facts import Facts
 from hackmatrix.runs.metrics_file import read_metrics

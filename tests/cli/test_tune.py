@@ -92,11 +92,13 @@ def test_the_winner_is_trained_again_with_seeds_that_no_trial_has_had(
     trials, again = made[:3], made[3:]
     assert all(config.run.seeds == range(2) for config in trials)
     assert [config.run.seeds for config in again] == [range(10_000, 10_003)] * 2
-    assert again[0].ppo.lr == 5e-3  # of the file
-    assert again[1].ppo.lr == said["samplers"]["tpe"]["best"]["params"]["training.learning_rate"]
+    assert again[0].learning.lr == 5e-3  # of the file
+    assert (
+        again[1].learning.lr == said["samplers"]["tpe"]["best"]["params"]["training.learning_rate"]
+    )
     mean, low, high = said["fresh"]["tpe"]["better_by"]
     assert low == pytest.approx(mean) == pytest.approx(high)  # pairs differ by the same
-    assert mean == pytest.approx(4 - abs(again[1].ppo.lr - 0.001) * 1000, abs=0.02)
+    assert mean == pytest.approx(4 - abs(again[1].learning.lr - 0.001) * 1000, abs=0.02)
     assert mean > 0
 
 
@@ -124,7 +126,7 @@ def test_random_and_grid_stand_beside_tpe(
         "grid": 6,  # 2 points x 3 choices, each once
     }
     in_grid = [config for config in made if config.run.num_seeds == 2][6:]
-    assert len({(config.ppo.lr, config.ppo.update_epochs) for config in in_grid}) == 6
+    assert len({(config.learning.lr, config.learning.update_epochs) for config in in_grid}) == 6
     scores = {name: said["fresh"][name]["score"][0] for name in said["samplers"]}
     assert said["chosen"] == max(scores, key=scores.__getitem__)
 
@@ -133,7 +135,7 @@ def test_failures_are_recorded_and_go_on(
     made: list[TrainConfig], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def failing(config: TrainConfig, share: float) -> float:
-        return math.nan if config.ppo.update_epochs == 2 else peak(config, share)
+        return math.nan if config.learning.update_epochs == 2 else peak(config, share)
 
     use(monkeypatch, failing, made)
     said = tuned(capsys, "--sampler", "grid", "--no-pruning")
@@ -183,7 +185,7 @@ def test_a_run_that_breaks_a_constraint_is_not_the_best(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def collapsing(config: TrainConfig, share: float) -> float:
-        if config.ppo.update_epochs == 4:
+        if config.learning.update_epochs == 4:
             return 1000.0 if share == 1 else -1000.0  # ends highest, after an alarm
         return peak(config, share)
 
@@ -200,7 +202,9 @@ def test_a_run_whose_metrics_are_not_finite_is_never_the_best(
     made: list[TrainConfig], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def breaking(config: TrainConfig, share: float) -> float:
-        return -math.inf if config.ppo.update_epochs == 4 and share < 0.5 else peak(config, share)
+        return (
+            -math.inf if config.learning.update_epochs == 4 and share < 0.5 else peak(config, share)
+        )
 
     use(monkeypatch, breaking, made)
     said = tuned(capsys, "--sampler", "grid", "--no-pruning", "--constraint", "kl_too_high")
@@ -225,7 +229,11 @@ def test_a_trial_that_is_worse_than_half_of_the_others_is_pruned(
     monkeypatch.setattr(study, "_STARTUP", 1)
     Path("space.yaml").write_text("training:\n  learning_rate: [0.001, 0.009]\n")
     # The grid's order is fixed: this file's has the good one first.
-    use(monkeypatch, lambda config, share: -config.ppo.lr * share if len(made) > 1 else share, made)
+    use(
+        monkeypatch,
+        lambda config, share: -config.learning.lr * share if len(made) > 1 else share,
+        made,
+    )
     said = tuned(capsys, "--sampler", "grid", "--fresh-seeds", "0")
     assert said["samplers"]["grid"]["trials_by_state"] == {"complete": 1, "pruned": 1}
 
@@ -240,7 +248,7 @@ def test_pareto_measures_seconds_too_and_stops_what_is_hopeless(
     use(
         monkeypatch,
         lambda config, share: (
-            config.ppo.total_timesteps / 1000 if config.ppo.update_epochs == 1 else share
+            config.learning.total_timesteps / 1000 if config.learning.update_epochs == 1 else share
         ),
         made,
     )
@@ -262,7 +270,7 @@ def test_pareto_measures_seconds_too_and_stops_what_is_hopeless(
 def test_the_settings_of_the_file_are_the_best_if_no_winner_did_better(
     made: list[TrainConfig], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    use(monkeypatch, lambda config, share: -abs(config.ppo.lr - 5e-3) * share, made)
+    use(monkeypatch, lambda config, share: -abs(config.learning.lr - 5e-3) * share, made)
     said = tuned(capsys, "--num-trials", "2")
     assert said["chosen"] == "default"
     assert said["fresh"]["tpe"]["score"][0] < said["fresh"]["default"]["score"][0]

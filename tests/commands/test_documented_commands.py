@@ -347,7 +347,7 @@ class Run:
         self.places = places
         self.folder = folder / "here"
         if wheel and not re.search(
-            "hackmatrix/configs/|docs/|tests/|frog:|linear:|/shipped/", line
+            "hackmatrix/configs/|docs/|tests/|frog:|linear:|dqn:|/shipped/", line
         ):
             self.folder.mkdir()
         else:

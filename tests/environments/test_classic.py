@@ -14,13 +14,13 @@ from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.roster.batch_players import network_player
 from hackmatrix.environments.classic import ClassicControl
 from hackmatrix.environments.registry import CLASSIC_CONTROL
-from hackmatrix.learning.ppo import rollout
-from hackmatrix.learning.ppo.config import PPOConfig
-from hackmatrix.learning.ppo.keys import UpdateKeys
-from hackmatrix.learning.ppo.trainer import Trainer
+from hackmatrix.learning.algorithms.config import PPOConfig
 from hackmatrix.learning.reporting.metrics import LEARNER_METRICS, summarise
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.config_file import read_config
+from hackmatrix.learning.trainer import rollout
+from hackmatrix.learning.trainer.keys import UpdateKeys
+from hackmatrix.learning.trainer.trainer import Trainer
 from hackmatrix.research.evaluation.games import play
 from hackmatrix.research.evaluation.limits import Limits
 
@@ -182,8 +182,10 @@ def test_a_time_limit_bootstraps_from_the_final_observation() -> None:
     )
     params, numbers = trainer.init(0).params, jnp.arange(8)
     keys = UpdateKeys(jnp.uint32(0), jnp.int32(0))
-    games = rollout.new_games(trainer.task, keys, numbers)
-    _, played = rollout.play(trainer.task, params, games, keys, numbers, trainer.hyper)
+    games = rollout.new_games(trainer.setup, keys, numbers)
+    _, played = rollout.play(
+        trainer.setup, trainer.algorithm, params, games, keys, numbers, trainer.hyper
+    )
     steps = played.steps
     assert not steps.terminated.any()
     np.testing.assert_array_equal(steps.truncated.all(axis=1), [0, 0, 1, 0, 0, 1, 0])
@@ -200,7 +202,7 @@ def test_a_time_limit_bootstraps_from_the_final_observation() -> None:
 
 def test_cartpole_is_learned_quickly() -> None:
     config = TrainConfig.of(**read_config(CONFIGS / "cartpole_best.yaml"))
-    trainer = Trainer(config.environment.make(), config.ppo, config.network)
+    trainer = Trainer(config.environment.make(), config.learning, config.network)
     state, _ = trainer.take_sums(trainer.run(trainer.init(0), 40))
     _, sums = trainer.take_sums(trainer.run(state, 20))
     mean_return = summarise(jax.device_get(sums), LEARNER_METRICS)["train/mean_episode_return"]
@@ -215,7 +217,7 @@ def test_cartpole_is_learned_quickly() -> None:
 def test_the_configurations_learn_what_they_say(file: str, mean_return: float) -> None:
     config = TrainConfig.of(**read_config(CONFIGS / f"{file}.yaml"))
     env = config.environment.make()
-    trainer = Trainer(env, config.ppo, config.network)
-    state = trainer.run(trainer.init(0), config.ppo.course.num_updates)
+    trainer = Trainer(env, config.learning, config.network)
+    state = trainer.run(trainer.init(0), config.learning.course.num_updates)
     player = network_player(file, trainer.network, trainer.network_params(state), greedy=False)
     assert play(env, player, Limits(episodes=200)).returns.mean() > mean_return

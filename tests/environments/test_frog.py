@@ -12,9 +12,9 @@ import pytest
 from hackmatrix.agents.roster.batch_players import BatchPlayer, network_player, random_player
 from hackmatrix.environments.interface.environment import Step, StepRecord
 from hackmatrix.environments.interface.report import PlayedGames
-from hackmatrix.learning.ppo.trainer import Trainer
 from hackmatrix.learning.reporting.metrics import LEARNER_METRICS, summarise
 from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.trainer.trainer import Trainer
 from hackmatrix.research.evaluation.games import play
 from hackmatrix.research.evaluation.limits import Limits
 
@@ -108,8 +108,10 @@ def trained() -> tuple[float, BatchPlayer]:
     config = TrainConfig.of(
         num_envs=64, num_steps=64, hidden_dim=64, lr=1e-3, ent_coef=0.02, total_timesteps=250_000
     )
-    trainer = Trainer(Watched(), config.ppo, config.network)
-    state, sums = trainer.take_sums(trainer.run(trainer.init(0), config.ppo.course.num_updates))
+    trainer = Trainer(Watched(), config.learning, config.network)
+    state, sums = trainer.take_sums(
+        trainer.run(trainer.init(0), config.learning.course.num_updates)
+    )
     mean_reward = summarise(jax.device_get(sums), LEARNER_METRICS)["train/mean_reward"]
     assert mean_reward is not None
     player = network_player("frog", trainer.network, trainer.network_params(state), greedy=False)

@@ -17,9 +17,9 @@ from hackmatrix.environments.interface.environment import StepRecord
 from hackmatrix.environments.interface.report import Column, PlayedGames
 from hackmatrix.environments.registry import environment_id, make, make_environment
 from hackmatrix.environments.tasks import MultiTask
-from hackmatrix.learning.ppo.trainer import Trainer
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.config_file import read_config
+from hackmatrix.learning.trainer.trainer import Trainer
 from hackmatrix.research.evaluation.games import play
 from hackmatrix.research.evaluation.limits import Limits
 
@@ -185,7 +185,7 @@ def test_the_report_of_a_task_is_of_its_games() -> None:
 
 def test_an_evaluation_tells_each_task_apart(env: Any) -> None:
     config = TrainConfig.of(num_envs=2, num_steps=2, hidden_dim=4, num_layers=1, num_minibatches=1)
-    trainer = Trainer(env, config.ppo, config.network)
+    trainer = Trainer(env, config.learning, config.network)
     player = network_player(
         "", trainer.network, jax.jit(trainer.network.init)(jax.random.key(0)), greedy=True
     )
@@ -214,8 +214,8 @@ def test_names_of_no_tasks_are_refused(name: str, message: str) -> None:
 def test_the_configuration_solves_all_of_its_tasks_at_once() -> None:
     config = TrainConfig.of(**read_config(CONFIGS / "multi_task.yaml"))
     env = config.environment.make()
-    trainer = Trainer(env, config.ppo, config.network)
-    state = trainer.run(trainer.init(0), config.ppo.course.num_updates)
+    trainer = Trainer(env, config.learning, config.network)
+    state = trainer.run(trainer.init(0), config.learning.course.num_updates)
     player = network_player("", trainer.network, trainer.network_params(state), greedy=False)
     games = play(env, player, Limits(episodes=300))
     means = {each.key: each.values.mean() for each in env.report(games)}  # type: ignore[attr-defined]

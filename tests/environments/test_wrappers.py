@@ -27,10 +27,10 @@ from hackmatrix.environments.wrappers import (
     NoAutoReset,
     Wrapper,
 )
-from hackmatrix.learning.ppo import rollout
-from hackmatrix.learning.ppo.config import PPOConfig
-from hackmatrix.learning.ppo.keys import UpdateKeys
-from hackmatrix.learning.ppo.trainer import Trainer
+from hackmatrix.learning.algorithms.config import PPOConfig
+from hackmatrix.learning.trainer import rollout
+from hackmatrix.learning.trainer.keys import UpdateKeys
+from hackmatrix.learning.trainer.trainer import Trainer
 
 Frog = runpy.run_path(str(FROG))["Frog"]
 GAMES, STEPS = 8, 30
@@ -268,8 +268,10 @@ def test_a_wrapper_that_truncates_bootstraps_from_the_final_observation() -> Non
     trainer = Trainer(env, config, NetworkConfig(hidden_dim=8, num_layers=1))
     params, numbers = trainer.init(0).params, jnp.arange(4)
     keys = UpdateKeys(jnp.uint32(0), jnp.int32(0))
-    games = rollout.new_games(trainer.task, keys, numbers)
-    _, played = rollout.play(trainer.task, params, games, keys, numbers, trainer.hyper)
+    games = rollout.new_games(trainer.setup, keys, numbers)
+    _, played = rollout.play(
+        trainer.setup, trainer.algorithm, params, games, keys, numbers, trainer.hyper
+    )
     cut_off = played.steps.truncated & ~played.steps.terminated
     assert cut_off.any()
     np.testing.assert_array_equal(played.steps.final_value != 0, cut_off)

@@ -22,13 +22,13 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.core.processes.typed_command import command_name
 from hackmatrix.environments.checked_report import report_of
 from hackmatrix.environments.interface.report import Column, PlayedGames
-from hackmatrix.learning.ppo.config import Course
-from hackmatrix.learning.ppo.trainer import Trainer, TrainState
+from hackmatrix.learning.algorithms.config import Course
 from hackmatrix.learning.reporting.console import Console
 from hackmatrix.learning.run.loop import End, train
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.config_file import read_config
 from hackmatrix.learning.settings.train_options import TrainOptions
+from hackmatrix.learning.trainer.trainer import Trainer, TrainState
 from hackmatrix.research.evaluation.games import play
 from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.ranking import RankedAgent, Ranking
@@ -229,7 +229,7 @@ def test_params_that_are_nan_are_never_the_best_however_they_score(
 
 def test_params_are_judged_on_other_games_than_those_that_chose_them(tmp_path: Path) -> None:
     env, config = probes.Grid(), config_in(tmp_path, eval_episodes=64)
-    network = Trainer(env, config.ppo, config.network).network
+    network = Trainer(env, config.learning, config.network).network
     params = jax.jit(network.init)(jax.random.key(0))
     player = network_player("", network, params, greedy=False)
     judged, selected = (play(env, player, Limits(64, 0, first=first)) for first in (0, 2**30))

@@ -76,7 +76,7 @@ def _train(folder: str, arguments: list[str], terminal: str | None) -> None:
     from grid_command import wait_at_gate  # puts the grid in place of the game
 
     from hackmatrix.cli.main import main
-    from hackmatrix.learning.ppo.trainer import Trainer
+    from hackmatrix.learning.trainer.trainer import Trainer
 
     assert wait_at_gate is not None
     run, now = Trainer.run, time.time

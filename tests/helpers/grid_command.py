@@ -24,7 +24,7 @@ MAKERS[ENVIRONMENT_ID] = lambda: make
 
 def stall_after(updates: int) -> None:
     """Lets the trainer make so many updates and no more."""
-    from hackmatrix.learning.ppo.trainer import Trainer
+    from hackmatrix.learning.trainer.trainer import Trainer
 
     run = Trainer.run
 
@@ -38,7 +38,7 @@ def stall_after(updates: int) -> None:
 
 def wait_at_gate(updates: int, gate: Path) -> None:
     """Lets the trainer make so many updates, and the others when the file `gate` is gone."""
-    from hackmatrix.learning.ppo.trainer import Trainer
+    from hackmatrix.learning.trainer.trainer import Trainer
 
     run = Trainer.run
 

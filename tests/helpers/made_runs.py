@@ -27,7 +27,7 @@ def make_run(
     (path / "config.yaml").write_text(dump_config(config))
     lines = []
     for update in range(1, updates + 1):
-        steps = update * config.ppo.batch_size
+        steps = update * config.learning.batch_size
         row = {"update": update, "timesteps": steps, "train/steps_per_second": speed}
         row[metric] = value(steps) + seeds[0]
         if len(seeds) > 1:

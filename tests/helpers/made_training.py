@@ -22,7 +22,7 @@ Value = Callable[[TrainConfig, float], float]  # of a run at a share of its step
 
 def peak(config: TrainConfig, share: float) -> float:
     """Highest for a learning rate of 0.001."""
-    return share * (10 - abs(config.ppo.lr - 0.001) * 1000)
+    return share * (10 - abs(config.learning.lr - 0.001) * 1000)
 
 
 def write_rows(config: TrainConfig, run: Path, value: Value, rows: int) -> None:
@@ -31,10 +31,10 @@ def write_rows(config: TrainConfig, run: Path, value: Value, rows: int) -> None:
     (run / "config.yaml").write_text(dump_config(config))
     lines = []
     for row in range(1, rows + 1):
-        steps = config.ppo.total_timesteps * row // ROWS
+        steps = config.learning.total_timesteps * row // ROWS
         mean = value(config, row / ROWS)
         told: dict[str, Any] = {"update": row, "timesteps": steps, RETURN: mean}
-        told["train/steps_per_second"] = 1000 / config.ppo.update_epochs
+        told["train/steps_per_second"] = 1000 / config.learning.update_epochs
         if config.run.num_seeds > 1:
             told["agents"] = [{"seed": s, RETURN: mean + s % 2 / 100} for s in config.run.seeds]
         if math.isinf(mean):
@@ -96,7 +96,7 @@ def main(argv: list[str]) -> None:
     (run.parent / f"{run.name}.pid").write_text(str(os.getpid()))
     write_rows(config, run, peak, 1)
     kills = run.parent / "kills"
-    if config.ppo.update_epochs == 2 and kills.exists() and (left := int(kills.read_text())):
+    if config.learning.update_epochs == 2 and kills.exists() and (left := int(kills.read_text())):
         kills.write_text(str(left - 1))
         os.kill(os.getpid(), signal.SIGKILL)
     while (run.parent / "gate").exists():

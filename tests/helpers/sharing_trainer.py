@@ -14,8 +14,8 @@ from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.core.options import options_of
 from hackmatrix.environments.hackmatrix.env import HackMatrixEnv
 from hackmatrix.environments.interface.environment import Environment
-from hackmatrix.learning.ppo.config import Course, PPOConfig
-from hackmatrix.learning.ppo.trainer import Trainer
+from hackmatrix.learning.algorithms.config import Course, PPOConfig
+from hackmatrix.learning.trainer.trainer import Trainer
 
 _PROGRAMS: dict[Any, Any] = {}
 _OPTIONS = [*inspect.signature(HackMatrixEnv).parameters]

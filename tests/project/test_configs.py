@@ -64,7 +64,11 @@ def test_a_run_without_a_file_has_the_best_settings_where_they_are_for_its_envir
 
 def test_the_large_batch_is_scaled_as_the_original_found_best() -> None:
     config, _ = resolve({"num_envs": 2048}, read_config(Path("original")))
-    assert (config.ppo.num_minibatches, config.ppo.update_epochs, config.ppo.lr) == (32, 2, 6.25e-5)
+    assert (config.learning.num_minibatches, config.learning.update_epochs, config.learning.lr) == (
+        32,
+        2,
+        6.25e-5,
+    )
 
 
 def test_a_tpu_trains_as_best_does_in_larger_batches() -> None:
@@ -72,11 +76,14 @@ def test_a_tpu_trains_as_best_does_in_larger_batches() -> None:
         resolve({}, read_config(CONFIGS / f"{name}.yaml"))[0] for name in ("tpu_v4_8", "best")
     )
     larger = ("num_envs", "num_minibatches", "total_timesteps", "lr")
-    assert replace(tpu.ppo, **{name: getattr(best.ppo, name) for name in larger}) == best.ppo
+    assert (
+        replace(tpu.learning, **{name: getattr(best.learning, name) for name in larger})
+        == best.learning
+    )
     assert replace(tpu.network, dtype="float32", symmetric=False) == best.network
     assert tpu.environment == best.environment
     assert tpu.run.tpu_cores == 4
-    assert tpu.ppo.batch_size // tpu.ppo.num_minibatches == 4_096  # docs/scaling.md
+    assert tpu.learning.batch_size // tpu.learning.num_minibatches == 4_096  # docs/scaling.md
 
 
 def test_a_gpu_trains_on_as_further_does_in_larger_batches() -> None:
@@ -84,11 +91,11 @@ def test_a_gpu_trains_on_as_further_does_in_larger_batches() -> None:
         resolve({}, read_config(CONFIGS / f"{name}.yaml"))[0] for name in ("further_gpu", "further")
     )
     other = "num_envs num_steps num_minibatches total_timesteps lr lr_schedule params_average"
-    assert replace(gpu.ppo, **{name: getattr(further.ppo, name) for name in other.split()}) == (
-        further.ppo
-    )
+    assert replace(
+        gpu.learning, **{name: getattr(further.learning, name) for name in other.split()}
+    ) == (further.learning)
     assert (gpu.network, gpu.environment) == (further.network, further.environment)
-    assert gpu.ppo.batch_size // gpu.ppo.num_minibatches == 4_096
+    assert gpu.learning.batch_size // gpu.learning.num_minibatches == 4_096
 
 
 def test_a_name_means_a_file_of_the_package(

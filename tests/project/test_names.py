@@ -31,7 +31,6 @@ OLD = {
     "game/jaxgame": "mirrors the engine",
     "game/native": "mirrors the engine",
     "game/rules": "`number_of`, which users call, reads a record's `NUMBERS`; so in all engines",
-    "learning/ppo": "is being rewritten",
 }
 # Names that users of the package know.
 PUBLIC = {

@@ -4,13 +4,13 @@ A new network is a module with a function `make(env, config) -> Network` and a r
 it is the user's own, whose name is `module:function`, or `module:Class`.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.named_code import check_allowed, import_callable, is_spelt_right
+from hackmatrix.core.named_code import NamesOrCode, check_allowed, import_callable
 from hackmatrix.core.options import check, option, options_of
 
 
@@ -34,19 +34,7 @@ ARCHITECTURES = {
 
 OWN_NETWORK = "network, if it is your own (module:function)"
 _FLAG = "--architecture"
-
-
-class _Names(Collection[str]):
-    """The names of the table, and those of networks that are the user's own."""
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and (name in ARCHITECTURES or is_spelt_right(name))
-
-    def __iter__(self) -> Iterator[str]:
-        return iter([*ARCHITECTURES, "module:function"])
-
-    def __len__(self) -> int:
-        return len(ARCHITECTURES) + 1
+_NAMES = NamesOrCode(ARCHITECTURES, "module:function")
 
 
 @dataclass(frozen=True)
@@ -56,7 +44,7 @@ class NetworkConfig:
     architecture: str = option(
         "mlp",
         "network; module:function for one of your own, see docs/networks.md",
-        choices=_Names(),
+        choices=_NAMES,
         names_code=True,
     )
     hidden_dim: int = option(256, "width of the network's layers", at_least=1, at_most=65_536)
@@ -133,7 +121,7 @@ class NetworkConfig:
             if type(value) is not spec.value_type:
                 wanted = spec.value_type.__name__
                 raise UserError(f"{path}: {spec.name} must be {wanted}, got {value!r:.60}")
-            if spec.name == "architecture" and value not in _Names():
+            if spec.name == "architecture" and value not in _NAMES:
                 raise UserError(
                     f"{path}: is of the network {value!r:.60}, which this version lacks"
                 )

@@ -99,6 +99,23 @@ def sample(log_probs: Array, mask: Array, uniform: Array) -> Array:
     return jnp.argmax(above, axis=-1).astype(jnp.int32)
 
 
+def epsilon_greedy(logits: Array, mask: Array, epsilon: Array, uniform: Array) -> Array:
+    """The most probable valid actions, int32[...], or with chance epsilon any valid one.
+
+    Args:
+        logits: float32[..., A].
+        mask: bool[..., A], the valid actions.
+        epsilon: float32[].
+        uniform: float32[...], random, from 0 to 1.
+    """
+    alike = log_probabilities(jnp.zeros_like(logits), mask)
+    # Where the number is below epsilon, it is uniform from 0 to epsilon; the limit is that of the
+    # numbers that `sample` takes.
+    rescaled = jnp.minimum(uniform / jnp.maximum(epsilon, 1e-9), 1 - 2**-23)
+    any_valid = sample(alike, mask, rescaled)
+    return jnp.where(uniform < epsilon, any_valid, most_probable(logits, mask))
+
+
 def most_probable(log_probs: Array, mask: Array) -> Array:
     """int32[...], the valid action of highest probability (the first among equals)."""
     return jnp.argmax(jnp.where(mask, log_probs, -jnp.inf), axis=-1).astype(jnp.int32)

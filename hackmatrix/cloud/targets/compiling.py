@@ -17,10 +17,10 @@ from hackmatrix.cloud.targets.chips import Target
 from hackmatrix.core.compiled.kept_programs import keep_programs_in
 from hackmatrix.core.devices.mesh import SHARDED, first_index, on_devices
 from hackmatrix.core.errors import UserError
-from hackmatrix.learning.ppo.keys import UpdateKeys
-from hackmatrix.learning.ppo.rollout import play
-from hackmatrix.learning.ppo.trainer import Trainer
 from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.trainer.keys import UpdateKeys
+from hackmatrix.learning.trainer.rollout import play
+from hackmatrix.learning.trainer.trainer import Trainer
 
 PROGRAMS = ("environment step", "rollout", "update")
 # Without these a GPU would have to be there: XLA tries variants of kernels on it.
@@ -75,11 +75,11 @@ def compiled(
     jax.config.update("jax_enable_compilation_cache", False)
     if config.num_groups % len(devices):
         raise UserError(
-            f"{len(devices)} chips of {target.name} cannot share {config.ppo.num_envs:,} games "
-            "evenly: give another --num-envs"
+            f"{len(devices)} chips of {target.name} cannot share "
+            f"{config.learning.num_envs:,} games evenly: give another --num-envs"
         )
     env = config.environment.for_training(config.environment.make(engine))
-    trainer = Trainer(env, config.ppo, config.network, devices)
+    trainer = Trainer(env, config.learning, config.network, devices)
     traced: dict[str, Callable[[], Traced]] = {
         "environment step": lambda: _step(trainer),
         "rollout": lambda: _rollout(trainer),
@@ -131,8 +131,16 @@ def _rollout(trainer: Trainer) -> Traced:
         numbers = first_index(share) + jnp.arange(share)
         keys = UpdateKeys(state.seed, state.update)
         with jax.named_scope("rollout"):
-            made = play(trainer.task, state.params, state.games, keys, numbers, trainer.hyper)
-            return made[1].steps
+            _, played = play(
+                trainer.setup,
+                trainer.algorithm,
+                state.params,
+                state.games,
+                keys,
+                numbers,
+                trainer.hyper,
+            )
+            return played.steps
 
     state = trainer.state_shape()
     specs = jax.tree.map(lambda x: x.sharding.spec, state)
@@ -142,7 +150,7 @@ def _rollout(trainer: Trainer) -> Traced:
 
 def _step(trainer: Trainer) -> Traced:
     """A step of the environment, which replaces the state."""
-    env = trainer.task.env
+    env = trainer.setup.env
 
     def step(state: Any, keys: Any, actions: Any) -> Any:
         with jax.named_scope("rollout"):

@@ -103,7 +103,7 @@ class TargetReport:
     def steps_per_second(self, level: str, chips: int | None = None) -> float:
         """Estimated steps of all games in a second; arguments as `seconds`."""
         share = (chips or self.target.num_chips) / self.target.num_chips
-        return self.config.ppo.batch_size * share / self.seconds(level, chips)
+        return self.config.learning.batch_size * share / self.seconds(level, chips)
 
     def by_chips(self) -> dict[int, float]:
         """Likely steps a second of TPUs with other numbers of chips, as many games on each."""
@@ -122,7 +122,7 @@ class TargetReport:
 
     def most_games(self) -> int:
         """Games of which an update fits into a chip's memory, as a power of two: by proportion."""
-        games = self.config.ppo.num_envs // self.target.num_chips
+        games = self.config.learning.num_envs // self.target.num_chips
         most = games * self.target.chip.memory // max(1, self.update.memory)
         return 1 << max(0, most.bit_length() - 1)
 
@@ -157,23 +157,23 @@ class TargetReport:
         """Those of a kernel of Pallas: each core of a chip has its blocks of games in turn."""
         if not event.path.endswith("pallas_call"):
             return 0.0
-        games = self.config.ppo.num_envs / self.target.num_chips
+        games = self.config.learning.num_envs / self.target.num_chips
         blocks = math.ceil(games / GAMES_OF_A_BLOCK / self.target.chip.cores)
         return blocks * self.operations[_part(event)] / costs.operations
 
     def as_dict(self) -> dict[str, Any]:
         """The figures, for `--json`."""
-        ppo = self.config.ppo
+        learning = self.config.learning
         exchanges, moved = self.all_reduces
         likely = self.steps_per_second("likely")
         return {
             "target": self.target.name,
             "chips": self.target.num_chips,
             "config": self.name,
-            "num_envs": ppo.num_envs,
-            "num_steps": ppo.num_steps,
-            "minibatches": ppo.num_minibatches,
-            "epochs": ppo.update_epochs,
+            "num_envs": learning.num_envs,
+            "num_steps": learning.num_steps,
+            "minibatches": learning.num_minibatches,
+            "epochs": learning.update_epochs,
             "dtype": self.config.network.dtype,
             "programs": {
                 name: {
@@ -203,7 +203,7 @@ class TargetReport:
 
     def text(self) -> str:
         """The figures as text."""
-        ppo, chip = self.config.ppo, self.target.chip
+        learning, chip = self.config.learning, self.target.chip
         exchanges, moved = self.all_reduces
         most = self.most_games()
         rates = {level: self.steps_per_second(level) for level in COSTS}
@@ -222,7 +222,7 @@ class TargetReport:
             )
         parts: list[tuple[str, ...]] = [("part", "kernels", "cycles", "microseconds")]
         for name, part in self.parts().items():
-            steps = 1 if name in ("learning", "products", "rest") else ppo.num_steps
+            steps = 1 if name in ("learning", "products", "rest") else learning.num_steps
             what = f"{name}, {'an update' if steps == 1 else 'a step'}"
             figures = part.kernels, part.cycles, part.seconds * 1e6
             parts.append((what, *(f"{figure / steps:,.0f}" for figure in figures)))
@@ -230,8 +230,9 @@ class TargetReport:
         return "\n".join(
             [
                 f"{self.target.name}: {self.target.num_chips} x {self.target.family}, {self.name}, "
-                f"{ppo.num_envs:,} games x {ppo.num_steps} steps, {ppo.update_epochs} epochs of "
-                f"{ppo.num_minibatches} minibatches, {self.config.network.dtype}",
+                f"{learning.num_envs:,} games x {learning.num_steps} steps, "
+                f"{learning.update_epochs} epochs of {learning.num_minibatches} minibatches, "
+                f"{self.config.network.dtype}",
                 "",
                 *_table(rows),
                 "",
@@ -243,7 +244,7 @@ class TargetReport:
                 f"memory of an update: {self.update.memory / 1e6:,.0f} of {chip.memory / 1e6:,.0f} "
                 f"MB a chip; it fits a chip of {', '.join(self.fits()) or 'none'}",
                 f"largest batch, by proportion: {most:,} games a chip, "
-                f"{most * self.target.num_chips * ppo.num_steps:,} transitions",
+                f"{most * self.target.num_chips * learning.num_steps:,} transitions",
                 f"estimate: {rates['likely']:,.0f} steps/s ({rates['low']:,.0f} to "
                 f"{rates['high']:,.0f}); nothing was measured",
                 *self._assumptions(),

@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import jax
 
-from hackmatrix.learning.ppo.anomalies import Anomaly
-from hackmatrix.learning.ppo.measures import Measures
-from hackmatrix.learning.ppo.trainer import Trainer, TrainState
 from hackmatrix.learning.reporting.console import Console
 from hackmatrix.learning.run.loop_state import LoopState
 from hackmatrix.learning.run.schedule import Schedule
 from hackmatrix.learning.settings.train_options import TrainOptions
+from hackmatrix.learning.trainer.anomalies import Anomaly
+from hackmatrix.learning.trainer.measures import Measures
+from hackmatrix.learning.trainer.trainer import Trainer, TrainState
 
 CALL_SECONDS = 1.0  # target length of a compiled call: signals and the display wait for its end
 

@@ -76,7 +76,7 @@ def check_exported(exported: Exported, config: TrainConfig, *, any_value: bool =
     for name in names:
         if (theirs := settings.get(name, of_old.get(name, ours[name]))) != ours[name]:
             raise UserError(f"{path}: was trained with --{name} {theirs}")
-    if config.ppo.normalize_observations:
+    if config.learning.normalize_observations:
         raise UserError(
             f"{path}: exported params read observations as they are; leave "
             "--normalize-observations off"

@@ -8,7 +8,6 @@ import numpy as np
 
 from hackmatrix.agents.networks.policy import shapes_by_name
 from hackmatrix.core.manifest import DamagedError
-from hackmatrix.learning.ppo.trainer import Trainer
 from hackmatrix.learning.reporting.console import Console
 from hackmatrix.learning.run.compatibility import (
     Changes,
@@ -21,6 +20,7 @@ from hackmatrix.learning.run.loop_state import LoopState
 from hackmatrix.learning.run.snapshots import arrays_of, state_of
 from hackmatrix.learning.run.start import Start
 from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.trainer.trainer import Trainer
 from hackmatrix.runs.checkpoints import CheckedCheckpoint
 from hackmatrix.runs.other_names import params_of_name
 from hackmatrix.runs.params import load_params
@@ -78,7 +78,8 @@ def _with_params(trainer: Trainer, config: TrainConfig, path: Path, console: Con
         exported.params,
     )
     averages = None if state.averages is None else params
-    state = dataclasses.replace(state, params=params, averages=averages)
+    learner = state.learner.replace(params=params)
+    state = dataclasses.replace(state, learner=learner, averages=averages)
     return LoopState(trainer.on_devices(state), 0, 0)
 
 
@@ -101,7 +102,8 @@ def _of_checkpoint(
     arrays = checkpoint.read_arrays()
     _tell(console, checkpoint, changes, reset_optimizer=reset_optimizer)
 
-    afresh = {"games"} if {"num_envs", "curriculum"} & changes.keys() else set()
+    of_games = {"games", *trainer.algorithm.PER_GAME}
+    afresh = of_games if {"num_envs", "curriculum"} & changes.keys() else set()
     if {"curriculum", "curriculum_start_level"} & changes.keys():
         afresh.add("progress")
     if reset_optimizer:

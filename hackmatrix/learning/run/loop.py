@@ -24,9 +24,7 @@ from hackmatrix.environments.interface.environment import (
     optional_members,
 )
 from hackmatrix.environments.registry import environment_id
-from hackmatrix.learning.ppo import seeds
-from hackmatrix.learning.ppo.config import Course
-from hackmatrix.learning.ppo.trainer import Trainer
+from hackmatrix.learning.algorithms.config import Course
 from hackmatrix.learning.reporting.console import Console
 from hackmatrix.learning.run.chunks import Call, CallResult, Chunks
 from hackmatrix.learning.run.initial_state import make_initial_state
@@ -42,6 +40,8 @@ from hackmatrix.learning.run.stop import StopRequest
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.devices import choose_devices
 from hackmatrix.learning.settings.train_options import TrainOptions
+from hackmatrix.learning.trainer import seeds
+from hackmatrix.learning.trainer.trainer import Trainer
 from hackmatrix.runs.checkpoints import best_checkpoint
 from hackmatrix.runs.exports import newest_export
 from hackmatrix.runs.facts import SCORE, Evaluation
@@ -175,7 +175,7 @@ def training(
     `stopping` is entered while the run is under way. With `programs`, the run shares the compiled
     programs of others of this process.
     """
-    course = start.course(config.ppo)
+    course = start.course(config.learning)
     if team is not None:
         tell_trainer(team, config, course, detect_anomaly=options.detect_anomaly)
     devices = _devices(config, options, console, team)
@@ -195,7 +195,7 @@ def training(
         schedule = Schedule.of(config, course, options, first.update)
         for note in schedule.notes(config):
             console.say(note)
-        if (jump := note_on_learning_rate(config.ppo, start)) is not None:
+        if (jump := note_on_learning_rate(config.learning, start)) is not None:
             console.warn(jump)
         with _trackers(config, options, run, first, console) as trackers:
             keeper = Keeper(run, config, trainer, course, console, trackers)
@@ -314,7 +314,7 @@ def _trainer(
 ) -> Trainer:
     how = str(config.compiled_settings), *devices, options.detect_anomaly
     if programs is not None and how in programs:
-        return programs[how].with_inputs(config.ppo, course, config.run.seeds)
+        return programs[how].with_inputs(config.learning, course, config.run.seeds)
     kept_as = (
         config.executable_name(optional_members(env).engine_name())
         if is_ours and team is None
@@ -322,7 +322,7 @@ def _trainer(
     )
     trainer = (Trainer if team is None else partial(LeadingTrainer, team))(
         env,
-        config.ppo,
+        config.learning,
         config.network,
         devices,
         course,

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from hackmatrix.learning.ppo.trainer import TrainState
+from hackmatrix.learning.trainer.trainer import TrainState
 
 
 class LoopState(NamedTuple):

@@ -16,13 +16,13 @@ import numpy as np
 from hackmatrix.core.devices import mesh
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.processes.team import Order, Team, is_end
-from hackmatrix.learning.ppo.config import Course
-from hackmatrix.learning.ppo.measures import Measures
-from hackmatrix.learning.ppo.trainer import Trainer, TrainState
+from hackmatrix.learning.algorithms.config import Course
 from hackmatrix.learning.run.stop import StopRequest
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.devices import choose_devices
 from hackmatrix.learning.settings.resolve import resolve
+from hackmatrix.learning.trainer.measures import Measures
+from hackmatrix.learning.trainer.trainer import Trainer, TrainState
 
 SAME_SIGNAL = 1.0  # seconds; a signal comes to a process directly and from its parent
 
@@ -124,7 +124,7 @@ def _trainer(team: Team, order: Order) -> Trainer:
         devices, _ = choose_devices(config, team.size)
         trainer = Trainer(
             config.environment.for_training(config.environment.make(config.run.engine)),
-            config.ppo,
+            config.learning,
             config.network,
             devices,
             Course(*course),

@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 
 from hackmatrix.environments.interface.metric import Severity
-from hackmatrix.learning.ppo import seeds
-from hackmatrix.learning.ppo.anomalies import Anomaly
-from hackmatrix.learning.ppo.config import Course
-from hackmatrix.learning.ppo.hyperparameters import Hyperparameters
-from hackmatrix.learning.ppo.trainer import Trainer
+from hackmatrix.learning.algorithms.config import Course
 from hackmatrix.learning.reporting.alarms import RETURN, ROW_KEY, HealthOfAgents, parse_row
 from hackmatrix.learning.reporting.console import Console
 from hackmatrix.learning.reporting.joined_rows import AGENTS, describe_agents, join_rows
 from hackmatrix.learning.reporting.metrics import COLLAPSE, summarise
 from hackmatrix.learning.run.chunks import Timing
 from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.trainer import seeds
+from hackmatrix.learning.trainer.anomalies import Anomaly
+from hackmatrix.learning.trainer.hyperparameters import Hyperparameters
+from hackmatrix.learning.trainer.trainer import Trainer
 from hackmatrix.runs.facts import OF_AGENTS, Evaluation
 from hackmatrix.runs.folder import LostFolderError, RunFolder
 from hackmatrix.runs.trackers import Trackers
@@ -39,12 +39,12 @@ class Reporter:
     ) -> None:
         """Reads the rows that the run already has, so that their alarms are not raised again."""
         self._run = run
-        self._config = config.ppo
+        self._config = config.learning
         self._seeds = config.run.seeds
         self._stops = config.report.on_unhealthy == "stop"
         self._metrics = trainer.metrics
         self._course = course
-        self._hyper = Hyperparameters.of(config.ppo, course)
+        self._hyper = Hyperparameters.of(config.learning, course)
         self._console = console
         self._trackers = trackers
         self._write_failed = False

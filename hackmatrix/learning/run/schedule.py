@@ -5,11 +5,11 @@ from typing import Self
 
 import numpy as np
 
-from hackmatrix.learning.ppo.config import Course, PPOConfig
-from hackmatrix.learning.ppo.hyperparameters import Hyperparameters
+from hackmatrix.learning.algorithms.config import AlgorithmConfig, Course
 from hackmatrix.learning.run.start import Start
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.train_options import TrainOptions
+from hackmatrix.learning.trainer.hyperparameters import Hyperparameters
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Schedule:
         return seconds >= self.save_seconds
 
 
-def note_on_learning_rate(config: PPOConfig, start: Start) -> str | None:
+def note_on_learning_rate(config: AlgorithmConfig, start: Start) -> str | None:
     """A line of text where another length of a resumed run makes its learning rate jump."""
     if start.checkpoint is None:
         return None

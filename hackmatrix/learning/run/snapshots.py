@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.learning.ppo.trainer import TrainState
+from hackmatrix.learning.trainer.trainer import TrainState
 from hackmatrix.runs.arrays import Arrays
 
 # Arrays that older checkpoints may lack: they start at zero.
@@ -52,9 +52,13 @@ def state_of(shape: TrainState, arrays: Arrays, path: Path) -> TrainState:
 
 
 def named_leaves(tree: Any) -> list[tuple[str, Any]]:
-    """The leaves of a pytree, each with the path of its fields joined by dots."""
+    """The leaves of a pytree, each with the path of its fields joined by dots.
+
+    The fields of an algorithm's state stand beside those of the trainer's.
+    """
     leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
-    return [(jax.tree_util.keystr(path, simple=True, separator="."), leaf) for path, leaf in leaves]
+    names = (jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in leaves)
+    return [(n.removeprefix("learner."), leaf) for n, (_, leaf) in zip(names, leaves, strict=True)]
 
 
 def _text(array: Any) -> str:

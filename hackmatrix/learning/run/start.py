@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.manifest import DamagedError
-from hackmatrix.learning.ppo.config import Course, PPOConfig
+from hackmatrix.learning.algorithms.config import AlgorithmConfig, Course
 from hackmatrix.learning.settings.config_file import Settings, read_config, with_num_minibatches
 from hackmatrix.learning.settings.train_options import TrainOptions
 from hackmatrix.runs.checkpoints import (
@@ -44,7 +44,7 @@ class Start(NamedTuple):
         """Number of updates made so far."""
         return 0 if self.checkpoint is None else self.checkpoint.facts.update
 
-    def course(self, config: PPOConfig) -> Course:
+    def course(self, config: AlgorithmConfig) -> Course:
         """The relation of updates to timesteps from here on."""
         timesteps = 0 if self.checkpoint is None else self.checkpoint.facts.timesteps
         return Course(config.batch_size, config.total_timesteps, self.update, timesteps)

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Collection
 
-from hackmatrix.learning.ppo.config import PPOConfig
+from hackmatrix.learning.algorithms.config import AlgorithmConfig
 
 REFERENCE_BATCH = 256 * 128  # transitions; the next three constants were chosen for it
 REFERENCE_MINIBATCHES = 4
@@ -13,8 +13,8 @@ MIN_EPOCHS = 2  # with one, each rare event is used only once
 
 
 def auto_scale_for_batch_size(
-    config: PPOConfig, explicit: Collection[str] = (), accumulation: int = 1
-) -> tuple[PPOConfig, list[str]]:
+    config: AlgorithmConfig, explicit: Collection[str] = (), accumulation: int = 1
+) -> tuple[AlgorithmConfig, list[str]]:
     """Keeps minibatches near 8,192 transitions, and the policy change per update constant.
 
     For a batch of k >= 2 whole reference batches: k times the minibatches (or the next smaller

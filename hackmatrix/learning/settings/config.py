@@ -6,13 +6,19 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from hackmatrix.agents.networks.algorithms import ALGORITHMS
+from hackmatrix.agents.networks.algorithms import PPO, find_algorithm
 from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import PRESENCE, Option, check, option, options_of
 from hackmatrix.environments.config import EnvironmentConfig
 from hackmatrix.environments.registry import own_code
-from hackmatrix.learning.ppo.config import PPOConfig
+from hackmatrix.learning.algorithms.config import (
+    AlgorithmConfig,
+    PPOConfig,
+    config_class,
+    convert_own_settings,
+    learning_options,
+)
 from hackmatrix.learning.reporting.config import ReportConfig
 
 MAX_SEED = 2**31 - 1
@@ -26,11 +32,11 @@ _SECTIONS = {
     "environment": "env multi_task task_list observation max_episode_steps reward win_worth "
     "num_envs normalize_observations normalize_rewards",
     "curriculum": "curriculum curriculum_start_level",
-    "training": "algorithm seed num_seeds init_from total_timesteps num_steps lr lr_schedule gamma "
-    "gae_lambda num_minibatches update_epochs gradient_accumulation_steps clip_eps vf_coef "
-    "ent_coef final_ent_coef max_grad_norm target_kl clip_value_loss params_average "
-    "exploration_initial_eps exploration_final_eps exploration_fraction simulations search_weight "
-    "device num_devices kernels on_unhealthy",
+    "training": "algorithm algorithm_settings seed num_seeds init_from total_timesteps num_steps "
+    "lr lr_schedule gamma gae_lambda num_minibatches update_epochs gradient_accumulation_steps "
+    "clip_eps vf_coef ent_coef final_ent_coef max_grad_norm target_kl clip_value_loss "
+    "params_average exploration_initial_eps exploration_final_eps exploration_fraction simulations "
+    "search_weight device num_devices kernels on_unhealthy",
     "tpu": "tpu tpu_cores distributed",
     LOGGING: "log_interval save_interval_minutes save_interval save_interval_timesteps "
     "keep_checkpoints eval_interval eval_episodes tensorboard wandb project entity artifact "
@@ -139,28 +145,33 @@ class TrainConfig:
 
     network: NetworkConfig = field(default_factory=NetworkConfig)
     environment: EnvironmentConfig = field(default_factory=EnvironmentConfig)
-    ppo: PPOConfig = field(default_factory=PPOConfig)
+    learning: AlgorithmConfig = field(default_factory=PPOConfig)
     run: RunConfig = field(default_factory=RunConfig)
     report: ReportConfig = field(default_factory=ReportConfig)
 
     def __post_init__(self) -> None:
-        if self.network.symmetric and self.ppo.normalize_observations:
+        if self.network.symmetric and self.learning.normalize_observations:
             raise UserError(
                 "--symmetric: --normalize-observations tells mirrored games apart; leave it off"
             )
         is_outcome = own_code(self.environment.name) or self.environment.reward == "win"
-        if self.network.value == "chance" and (self.ppo.normalize_rewards or not is_outcome):
+        if self.network.value == "chance" and (self.learning.normalize_rewards or not is_outcome):
             raise UserError(
                 "--value chance needs --reward win and --no-normalize-rewards: returns of 0 to 1"
             )
-        if self.network.value == "chance" and ALGORITHMS[self.ppo.algorithm].greedy:
-            raise UserError(f"--value chance: the values of {self.ppo.algorithm} are no chances")
-        if self.network.value == "chance" and self.ppo.clip_value_loss is not None:
+        if self.network.value == "chance" and find_algorithm(self.learning.algorithm).greedy:
+            raise UserError(
+                f"--value chance: the values of {self.learning.algorithm} are no chances"
+            )
+        clips = isinstance(self.learning, PPOConfig) and self.learning.clip_value_loss is not None
+        if self.network.value == "chance" and clips:
             raise UserError("--clip-value-loss goes with --value return")
 
     @classmethod
     def of(cls, **settings: Any) -> Self:
         """The configuration with these settings, and the defaults of all others.
+
+        Settings of other algorithms than `algorithm` are left out.
 
         Raises:
             TypeError: there is no such setting.
@@ -171,16 +182,19 @@ class TrainConfig:
             near = difflib.get_close_matches(first, OPTIONS, n=1)
             hint = f", did you mean {near[0]}?" if near else ""
             raise TypeError(f"there is no setting {first}{hint}")
+        learning = config_class(settings.get("algorithm", PPO))
+        own = convert_own_settings(learning, settings.get("algorithm_settings") or {})
         parts = {}
-        for part, kind in _PARTS.items():
+        for part, kind in (_PARTS | {"learning": learning}).items():
             names = [each.name for each in fields(kind)]
-            parts[part] = kind(**{name: settings[name] for name in names if name in settings})
+            part_settings = {name: settings[name] for name in names if name in settings}
+            parts[part] = kind(**part_settings, **(own if kind is learning else {}))
         return cls(**parts)
 
     def flat(self) -> dict[str, Any]:
         """The settings by name, as `of` takes them."""
         values = {name: x for part in vars(self).values() for name, x in vars(part).items()}
-        return {name: values[name] for name in OPTIONS}
+        return {name: values[name] for name in OPTIONS if name in values}
 
     def but(self, **changes: Any) -> Self:
         """The configuration with some settings changed."""
@@ -193,12 +207,17 @@ class TrainConfig:
             settings["curriculum"] = self.environment.curriculum.plain()
         if self.environment.task_list is not None:
             settings["task_list"] = list(self.environment.task_list)
+        if self.learning.algorithm_settings is not None:
+            settings["algorithm_settings"] = dict(self.learning.algorithm_settings)
+        if self.learning.is_own and find_algorithm(self.learning.algorithm).greedy:
+            settings["greedy"] = True  # so that its agents are evaluated without its code
         return {name: str(v) if isinstance(v, Path) else v for name, v in settings.items()}
 
     @property
     def code_flags(self) -> tuple[str, ...]:
         """The flags that name the code of the user's own with which the run trains."""
-        return (*self.environment.code_flags, *self.network.code_flags)
+        parts = self.environment, self.network, self.learning
+        return tuple(flag for part in parts for flag in part.code_flags)
 
     @property
     def compiled_settings(self) -> dict[str, Any]:
@@ -208,7 +227,7 @@ class TrainConfig:
             name: settings[name] is not None
             if OPTIONS[name].compiled == PRESENCE
             else settings[name]
-            for name in sorted(OPTIONS)
+            for name in sorted(settings)
             if OPTIONS[name].compiled
         }
 
@@ -218,8 +237,8 @@ class TrainConfig:
 
     @property
     def num_groups(self) -> int:
-        """Number of groups of games that are shuffled separately; see `PPOConfig`."""
-        return self.ppo.num_groups(recurrent=self.network.recurrent)
+        """Number of groups of games that are shuffled separately; see `AlgorithmConfig`."""
+        return self.learning.num_groups(recurrent=self.network.recurrent)
 
     @property
     def save_updates(self) -> int | None:
@@ -228,12 +247,13 @@ class TrainConfig:
         if self.run.save_interval is not None:
             intervals.append(self.run.save_interval)
         if self.run.save_interval_timesteps is not None:
-            intervals.append(-(-self.run.save_interval_timesteps // self.ppo.batch_size))
+            intervals.append(-(-self.run.save_interval_timesteps // self.learning.batch_size))
         return min(intervals, default=None)
 
 
 _PARTS = typing.get_type_hints(TrainConfig)
 _ALL_OPTIONS = {name: each for kind in _PARTS.values() for name, each in options_of(kind).items()}
+_ALL_OPTIONS |= learning_options()
 OPTIONS: dict[str, Option] = {
     name: _ALL_OPTIONS[name]._replace(section=section)
     for section, names in _SECTIONS.items()

@@ -17,7 +17,7 @@ from hackmatrix.core.options import convert
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.core.yaml_file import mapping_of, read_yaml
 from hackmatrix.environments.registry import environment_id
-from hackmatrix.learning.ppo.config import PPOConfig
+from hackmatrix.learning.algorithms.config import AlgorithmConfig
 from hackmatrix.learning.settings.config import OPTIONS, TrainConfig
 
 Settings = dict[str, Any]
@@ -119,8 +119,8 @@ def with_num_minibatches(settings: Mapping[str, Any]) -> Settings:
     size = settings.pop(BATCH_SIZE, None)
     if size is None or "num_minibatches" in settings:
         return settings
-    num_envs = settings.get("num_envs", PPOConfig.num_envs)
-    num_steps = settings.get("num_steps", PPOConfig.num_steps)
+    num_envs = settings.get("num_envs", AlgorithmConfig.num_envs)
+    num_steps = settings.get("num_steps", AlgorithmConfig.num_steps)
     if size < 1 or num_envs * num_steps % size:
         raise UserError(
             f"training.batch_size {size}, the size of a minibatch, must divide num_envs x "
@@ -135,7 +135,8 @@ def dump_config(config: TrainConfig) -> str:
     sections: dict[str, dict[str, Any]] = {}
     for key, name in _FIELDS.items():
         section, _, short = key.partition(".")
-        sections.setdefault(section, {})[short] = settings[name]
+        if name in settings:
+            sections.setdefault(section, {})[short] = settings[name]
     return yaml.safe_dump(sections, sort_keys=False)
 
 

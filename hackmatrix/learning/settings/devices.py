@@ -54,7 +54,7 @@ def choose_devices(
         if 0 < count < len(devices):
             notes.append(
                 f"{count} of {len(devices)} devices are used: more cannot share "
-                f"{config.ppo.num_envs:,} games evenly"
+                f"{config.learning.num_envs:,} games evenly"
             )
         wanted = count or num_processes
     if wanted % num_processes:
@@ -67,7 +67,7 @@ def choose_devices(
     if config.num_groups % wanted:
         most = _most_that_share(config.num_groups, wanted)
         raise UserError(
-            f"{wanted} devices cannot share {config.ppo.num_envs:,} games evenly, "
+            f"{wanted} devices cannot share {config.learning.num_envs:,} games evenly, "
             f"{most} can: give another --num-devices or --num-envs"
         )
     return _of_each_process(devices, wanted // num_processes, num_processes), notes

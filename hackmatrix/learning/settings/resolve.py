@@ -10,11 +10,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hackmatrix.agents.networks.algorithms import ALGORITHMS, PPO
+from hackmatrix.agents.networks.algorithms import NAMES, PPO, find_algorithm
 from hackmatrix.agents.networks.architectures import MULTI_TASK
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.options import flag
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.registry import environment_id
+from hackmatrix.learning.algorithms.config import CONFIGS, config_class
 from hackmatrix.learning.settings.batch_scaling import auto_scale_for_batch_size
 from hackmatrix.learning.settings.config import OPTIONS, RunConfig, TrainConfig
 from hackmatrix.learning.settings.config_file import (
@@ -68,8 +70,9 @@ def resolve(
         notes.append(f"for --multi-task: architecture {MULTI_TASK}")
         explicit["architecture"] = MULTI_TASK
     algorithm = explicit.get("algorithm", PPO)
-    if resumed is None and algorithm in ALGORITHMS:
-        for name, value in ALGORITHMS[algorithm].settings.items():
+    _check_flags(flags, algorithm)
+    if resumed is None and algorithm in NAMES:
+        for name, value in find_algorithm(algorithm).settings.items():
             if name not in explicit:
                 notes.append(f"for --algorithm {algorithm}: {name} {value}")
                 explicit[name] = value
@@ -77,9 +80,21 @@ def resolve(
     # Scaling comes first: only the scaled number must be a multiple of the accumulation steps.
     accumulation = explicit.pop("gradient_accumulation_steps", 1)
     config = TrainConfig.of(**explicit)
-    ppo, scaled = auto_scale_for_batch_size(config.ppo, explicit, accumulation)
-    notes += [f"scaled for the batch of {ppo.batch_size:,}: {each}" for each in scaled]
-    return dataclasses.replace(config, ppo=ppo), notes
+    learning, scaled = auto_scale_for_batch_size(config.learning, explicit, accumulation)
+    notes += [f"scaled for the batch of {learning.batch_size:,}: {each}" for each in scaled]
+    return dataclasses.replace(config, learning=learning), notes
+
+
+def _check_flags(flags: Mapping[str, Any], algorithm: str) -> None:
+    """Raises `UserError` if one of the flags is a setting of other algorithms alone.
+
+    In a file it may stand: a file of all settings is that of any algorithm.
+    """
+    fields = config_class(algorithm).__dataclass_fields__
+    for name in flags:
+        owners = [each for each in CONFIGS if name in CONFIGS[each].__dataclass_fields__]
+        if owners and name not in fields:
+            raise UserError(f"{flag(name)} goes with --algorithm {' or '.join(owners)}")
 
 
 def _drop_replaced(

@@ -132,12 +132,12 @@ def update() -> None:
     """Runs one training update with the default settings."""
     import jax
 
-    from hackmatrix.learning.ppo.trainer import Trainer
     from hackmatrix.learning.settings.config import TrainConfig
+    from hackmatrix.learning.trainer.trainer import Trainer
 
     config, env = TrainConfig(), HackMatrixEnv()
     trainer = Trainer(
-        env, config.ppo, config.network, kept_as=config.executable_name(env.engine_name())
+        env, config.learning, config.network, kept_as=config.executable_name(env.engine_name())
     )
     jax.block_until_ready(trainer.run(trainer.start(0), 1))
 

@@ -13,11 +13,11 @@ import jax.numpy as jnp
 
 from hackmatrix.core import machine
 from hackmatrix.core.processes.python_module import python_module
-from hackmatrix.learning.ppo.epochs import batch_of
-from hackmatrix.learning.ppo.keys import UpdateKeys
-from hackmatrix.learning.ppo.rollout import Rollout, play
-from hackmatrix.learning.ppo.trainer import Trainer, TrainState
 from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.trainer.batches import with_advantages
+from hackmatrix.learning.trainer.keys import UpdateKeys
+from hackmatrix.learning.trainer.rollout import Rollout, play
+from hackmatrix.learning.trainer.trainer import Trainer, TrainState
 from hackmatrix.research.bench.options import MemoryOptions, train_config
 
 Array = jax.Array
@@ -34,8 +34,8 @@ class MemoryUse(NamedTuple):
     def as_dict(self) -> dict[str, Any]:
         """The figures, for `--json`."""
         return {
-            "num_envs": self.config.ppo.num_envs,
-            "num_steps": self.config.ppo.num_steps,
+            "num_envs": self.config.learning.num_envs,
+            "num_steps": self.config.learning.num_steps,
             "bytes_per_transition": self.bytes_per_transition,
             "peak_rss": self.peak_rss,
             "xla_temporary": self.xla_temporary,
@@ -49,7 +49,7 @@ class MemoryUse(NamedTuple):
         if self.xla_temporary is not None:
             temporary = f"{self.xla_temporary / 1e6:,.0f} MB"
         return (
-            f"{self.config.ppo.num_envs} x {self.config.ppo.num_steps} transitions of "
+            f"{self.config.learning.num_envs} x {self.config.learning.num_steps} transitions of "
             f"{self.bytes_per_transition:.0f} bytes, advantages included\n"
             f"peak memory of a new training process {self.peak_rss / 1e6:,.0f} MB, compiling "
             f"included; XLA's temporary buffers {temporary}"
@@ -61,18 +61,21 @@ def measure(options: MemoryOptions) -> MemoryUse:
     config = train_config(options)
     command = python_module(__name__, json.dumps(dataclasses.asdict(options)))
     measured = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
-    return MemoryUse(config, _rollout_bytes(config) / config.ppo.batch_size, **measured)
+    return MemoryUse(config, _rollout_bytes(config) / config.learning.batch_size, **measured)
 
 
 def _rollout_bytes(config: TrainConfig) -> int:
     """Bytes of all arrays that the rollout keeps for the epochs."""
-    trainer = Trainer(config.environment.make(), config.ppo, config.network)
+    trainer = Trainer(config.environment.make(), config.learning, config.network)
 
     def buffers(state: TrainState) -> tuple[Rollout, Array]:
         keys = UpdateKeys(state.seed, state.update)
-        numbers = jnp.arange(config.ppo.num_envs)
-        _, rollout = play(trainer.task, state.params, state.games, keys, numbers, trainer.hyper)
-        return rollout, batch_of(rollout, jnp.ones(()), trainer.hyper).samples.advantage
+        numbers = jnp.arange(config.learning.num_envs)
+        _, rollout = play(
+            *(trainer.setup, trainer.algorithm, state.params, state.games),
+            *(keys, numbers, trainer.hyper),
+        )
+        return rollout, with_advantages(rollout, trainer.hyper).samples.advantage
 
     shapes = jax.eval_shape(buffers, jax.eval_shape(trainer.init, config.run.seed))
     return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(shapes))
@@ -80,7 +83,7 @@ def _rollout_bytes(config: TrainConfig) -> int:
 
 def _train(config: TrainConfig, updates: int) -> dict[str, int | None]:
     """Trains in this process; returns its peak memory and XLA's temporary buffers in bytes."""
-    trainer = Trainer(config.environment.make(), config.ppo, config.network)
+    trainer = Trainer(config.environment.make(), config.learning, config.network)
     state = trainer.init(config.run.seed)
     run = jax.jit(trainer.run, donate_argnums=0).lower(state, jnp.int32(0)).compile()
     for _ in range(updates):

@@ -88,5 +88,5 @@ def train_config(options: UpdateOptions) -> TrainConfig:
     chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     chosen |= {"dtype": options.dtype, "observation": options.observation}
     config = TrainConfig.of(num_envs=options.num_envs, num_steps=options.num_steps, **chosen)
-    ppo, _ = auto_scale_for_batch_size(config.ppo, chosen)
-    return dataclasses.replace(config, ppo=ppo)
+    learning, _ = auto_scale_for_batch_size(config.learning, chosen)
+    return dataclasses.replace(config, learning=learning)

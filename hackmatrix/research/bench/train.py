@@ -11,9 +11,9 @@ import jax.numpy as jnp
 from hackmatrix.core import machine
 from hackmatrix.game.rules.actions import NUM_ACTIONS
 from hackmatrix.game.rules.observation import FEATURE_SIZE
-from hackmatrix.learning.ppo.trainer import Trainer
 from hackmatrix.learning.reporting.metrics import summarise
 from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.trainer.trainer import Trainer
 from hackmatrix.research.bench.options import BenchTrainOptions, train_config
 
 Array = jax.Array
@@ -39,14 +39,15 @@ class Training(NamedTuple):
 
     def as_dict(self) -> dict[str, Any]:
         """The figures, for `--json`."""
-        ppo, network, median = self.config.ppo, self.config.network, statistics.median(self.rates)
+        learning, network = self.config.learning, self.config.network
+        median = statistics.median(self.rates)
         features = FEATURE_SIZE[self.config.environment.observation]
         return {
             "steps_per_second": median,
-            "num_envs": ppo.num_envs,
-            "num_steps": ppo.num_steps,
-            "epochs": ppo.update_epochs,
-            "minibatches": ppo.num_minibatches,
+            "num_envs": learning.num_envs,
+            "num_steps": learning.num_steps,
+            "epochs": learning.update_epochs,
+            "minibatches": learning.num_minibatches,
             "network": [features, *[network.hidden_dim] * network.num_layers],
             "dtype": network.dtype,
             "repeats": len(self.rates),
@@ -95,13 +96,13 @@ def megaflops_per_step(config: TrainConfig) -> float:
     width, layers = config.network.hidden_dim, config.network.num_layers
     first = FEATURE_SIZE[config.environment.observation] * width
     forward = first + (layers - 1) * width**2 + width * (NUM_ACTIONS + 1)
-    return 2e-6 * (forward + config.ppo.update_epochs * (3 * forward - first))
+    return 2e-6 * (forward + config.learning.update_epochs * (3 * forward - first))
 
 
 def measure(options: BenchTrainOptions) -> Training:
     """Times updates after one that compiles, and a matrix product after each of them."""
     config = train_config(options)
-    trainer = Trainer(config.environment.make(), config.ppo, config.network)
+    trainer = Trainer(config.environment.make(), config.learning, config.network)
     product = _product()
 
     state = trainer.init(config.run.seed)
@@ -110,7 +111,7 @@ def measure(options: BenchTrainOptions) -> Training:
     rates, product_rates = [], []
     for _ in range(options.repeats):
         state, seconds = _time(trainer.run, state, 1)
-        rates.append(config.ppo.batch_size / seconds)
+        rates.append(config.learning.batch_size / seconds)
         product_rates.append(product())
     row = summarise(trainer.take_sums(state)[1], trainer.metrics)
     scalars = {name: row[f"train/{name}"] for name in _SCALARS}

@@ -14,10 +14,10 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.interface.environment import Environment, PyTree
 from hackmatrix.environments.registry import environment_id
-from hackmatrix.learning.ppo.config import PPOConfig
-from hackmatrix.learning.ppo.keys import Purpose, key_for
+from hackmatrix.learning.algorithms.config import AlgorithmConfig
 from hackmatrix.learning.run.compatibility import check_exported, check_shapes, check_symmetric
 from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.trainer.keys import Purpose, key_for
 from hackmatrix.research.datasets.folder import DataSet, environment_of
 from hackmatrix.research.datasets.jax_replay import ReplayBatch, Replayer, data_environment
 from hackmatrix.research.datasets.supervised import Lessons, learn, loss
@@ -65,7 +65,7 @@ def clone(data: DataSet, config: TrainConfig, plan: ClonePlan) -> Cloned:
         DamagedError: the data set is damaged.
     """
     env, network = _make(data, config)
-    learned, held_out, games = _lessons(data, env, network, config.ppo, plan)
+    learned, held_out, games = _lessons(data, env, network, config.learning, plan)
     if not min(len(learned.mask), len(held_out.mask)):
         raise UserError(
             f"{data.path}: its first {games} games, of {plan.positions:,} positions at most, are "
@@ -117,7 +117,7 @@ def _make(data: DataSet, config: TrainConfig) -> tuple[Environment, Network]:
         raise UserError(
             f"{config.network.architecture} has a memory: it can't learn single positions"
         )
-    if config.ppo.normalize_observations:
+    if config.learning.normalize_observations:
         raise UserError("normalize_observations: cloned params read observations as they are")
     options: dict[str, Any] = {}
     if name == ENVIRONMENT_ID:
@@ -128,7 +128,7 @@ def _make(data: DataSet, config: TrainConfig) -> tuple[Environment, Network]:
 
 
 def _lessons(
-    data: DataSet, env: Environment, network: Network, config: PPOConfig, plan: ClonePlan
+    data: DataSet, env: Environment, network: Network, config: AlgorithmConfig, plan: ClonePlan
 ) -> tuple[Lessons, Lessons, int]:
     """The lessons to learn from, those held out, and the number of games."""
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from hackmatrix.environments.interface.environment import Environment, PyTree, optional_members
 from hackmatrix.game.rules.chance import EVALUATION_STREAM
-from hackmatrix.learning.ppo.keys import Purpose, key_for, keys_for
+from hackmatrix.learning.trainer.keys import Purpose, key_for, keys_for
 
 Array = jax.Array
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from hackmatrix.agents.networks.algorithms import ALGORITHMS
+from hackmatrix.agents.networks.algorithms import find_algorithm
 from hackmatrix.agents.networks.network import Network
 from hackmatrix.agents.roster.batch_players import network_player
 from hackmatrix.environments.interface.environment import Environment, PyTree
@@ -28,7 +28,7 @@ def make_report(
     env: Environment, network: Network, config: TrainConfig
 ) -> Callable[[PyTree], Report]:
     """The function that plays the games of `make_evaluate` with some params and reports on them."""
-    greedy = ALGORITHMS[config.ppo.algorithm].greedy
+    greedy = find_algorithm(config.learning.algorithm).greedy
     player = network_player("", network, None, greedy=greedy)
     games = EvaluationGames(
         env, player, Limits(config.report.eval_episodes, config.run.seed, first=SELECTION)

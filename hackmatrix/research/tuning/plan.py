@@ -106,7 +106,7 @@ def plan_of(options: TuneOptions) -> SearchPlan:
     config.network.check_code(f"{options.config}: its network is")
     space = DEFAULT if options.search_space is None else read_space(options.search_space)
     if options.objective == "pareto":
-        space = with_budget(space, config.ppo.total_timesteps)
+        space = with_budget(space, config.learning.total_timesteps)
     evaluated = "eval/mean_return" if config.report.eval_interval is not None else RETURN
     return SearchPlan(
         folder=options.folder,
@@ -126,7 +126,7 @@ def _quiet(config: TrainConfig, seed: int, num_seeds: int) -> TrainConfig:
     return config.but(
         seed=seed,
         num_seeds=num_seeds,
-        log_interval=max(1, config.ppo.course.num_updates // _ROWS),
+        log_interval=max(1, config.learning.course.num_updates // _ROWS),
         keep_checkpoints=1,
         tensorboard=False,
         wandb=False,

@@ -152,7 +152,7 @@ class Worker:
             while process.poll() is None:
                 if self._stop.wait(POLL):
                     return None
-                so_far = moments(run, self._plan.metric, config.ppo.total_timesteps)
+                so_far = moments(run, self._plan.metric, config.learning.total_timesteps)
                 if self._plan.objective == "pareto":
                     if so_far and self._is_hopeless(so_far[-1]):
                         trial.set_user_attr(studies.STOPPED, round(so_far[-1].share, 3))

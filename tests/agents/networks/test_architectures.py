@@ -21,8 +21,8 @@ from hackmatrix.agents.networks.network import make_network
 from hackmatrix.environments.interface.environment import Environment
 from hackmatrix.environments.registry import make_environment
 from hackmatrix.environments.tasks import MultiTask
-from hackmatrix.learning.ppo.trainer import Trainer
 from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.trainer.trainer import Trainer
 
 
 def environment_for(name: str) -> Environment:
@@ -57,7 +57,7 @@ def test_a_row_of_the_table_is_all_that_a_new_one_needs(monkeypatch: pytest.Monk
         num_envs=8, num_steps=4, num_minibatches=4, hidden_dim=3, architecture="memory"
     )
     assert config.num_groups == 2  # of 4 games, one for each minibatch
-    trainer = Trainer(probes.Grid(), config.ppo, config.network)
+    trainer = Trainer(probes.Grid(), config.learning, config.network)
     assert int(trainer.run(trainer.init(0), 1).update) == 1
 
 

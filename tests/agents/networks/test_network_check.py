@@ -8,8 +8,8 @@ import pytest
 from memory_network import MemoryNetwork
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.learning.ppo.config import PPOConfig
-from hackmatrix.learning.ppo.trainer import Trainer
+from hackmatrix.learning.algorithms.config import PPOConfig
+from hackmatrix.learning.trainer.trainer import Trainer
 
 CONFIG = PPOConfig(num_envs=8, num_steps=4)
 

@@ -10,9 +10,9 @@ from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.mlp import ActorCritic
 from hackmatrix.agents.networks.network import make_network
 from hackmatrix.agents.networks.separate_critic import ActorAndCritic
-from hackmatrix.learning.ppo.trainer import Trainer
 from hackmatrix.learning.reporting.metrics import LEARNER_METRICS, summarise
 from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.trainer.trainer import Trainer
 
 CONFIG = NetworkConfig("separate_critic", hidden_dim=8, num_layers=2)
 FEATURES = jax.random.normal(jax.random.key(1), (5, 40))
@@ -59,7 +59,7 @@ def test_it_learns() -> None:
         total_timesteps=10**6,
     )
     env = probes.Pairing()
-    trainer = Trainer(env, config.ppo, make_network(env, config.network))
+    trainer = Trainer(env, config.learning, make_network(env, config.network))
     state, _ = trainer.take_sums(trainer.run(trainer.init(0), 150))
     _, sums = trainer.take_sums(trainer.run(state, 20))
     reward = summarise(jax.device_get(sums), LEARNER_METRICS)["train/mean_reward"]

@@ -11,8 +11,8 @@ from hackmatrix.agents.networks.feature_network import FeatureNetwork
 from hackmatrix.agents.networks.mlp import ActorCritic
 from hackmatrix.agents.networks.sparse import SparseFeatures
 from hackmatrix.game.rules.observation import RECORD_SIZE
-from hackmatrix.learning.ppo.config import PPOConfig
-from hackmatrix.learning.ppo.trainer import Trainer
+from hackmatrix.learning.algorithms.config import PPOConfig
+from hackmatrix.learning.trainer.trainer import Trainer
 
 
 class Table:

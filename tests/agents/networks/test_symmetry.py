@@ -18,11 +18,11 @@ from hackmatrix.agents.networks.network import encode_observations, make_network
 from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.interface.environment import Reflections
-from hackmatrix.learning.ppo.config import PPOConfig
-from hackmatrix.learning.ppo.epochs import norm_with_copies
-from hackmatrix.learning.ppo.setup import Task
+from hackmatrix.learning.algorithms.config import PPOConfig
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.train_options import TrainOptions
+from hackmatrix.learning.trainer.gradients import norm_with_copies
+from hackmatrix.learning.trainer.setup import Setup
 
 SHAPES: list[dict[str, Any]] = [
     {},
@@ -111,8 +111,8 @@ def test_a_gradient_of_independent_weights_has_the_norm_of_all(few_kernels: bool
     env = Turned()
     network = make_network(env, NetworkConfig(symmetric=True, hidden_dim=8))
     params = randomised(network, network.init(jax.random.key(0)))
-    task = Task(env, network, PPOConfig(), few_kernels=few_kernels)
-    norm = norm_with_copies(task)(sharing_of(network).independent(params))
+    setup = Setup(env, network, PPOConfig(), few_kernels=few_kernels)
+    norm = norm_with_copies(setup)(sharing_of(network).independent(params))
     np.testing.assert_allclose(norm, optax.tree.norm(params), rtol=1e-6)
 
 

@@ -36,7 +36,7 @@ _TRAINING = """
 import hashlib
 import jax
 from hackmatrix.environments.registry import make
-from hackmatrix.learning.ppo.trainer import Trainer
+from hackmatrix.learning.trainer.trainer import Trainer
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
 
@@ -50,7 +50,7 @@ for seed in 1, 2:
     sizes = dict(hidden_dim=8, num_envs=4, num_steps=4, num_minibatches=2)
     config = TrainConfig.of(env="CartPole-v1", seed=seed, lr=seed / 1000, **sizes)
     name = f"a run of {config.compiled_settings}"
-    trainer = Traced(make("CartPole-v1"), config.ppo, config.network, kept_as=name)
+    trainer = Traced(make("CartPole-v1"), config.learning, config.network, kept_as=name)
     state = trainer.run(trainer.run(trainer.start(seed), 0), 2)
     leaves = jax.tree.leaves(jax.device_get(state))
     print(hashlib.sha256(b"".join(leaf.tobytes() for leaf in leaves)).hexdigest())

@@ -73,8 +73,8 @@ import jax.numpy as jnp, numpy as np
 import probe_environments as probes
 from flax import linen as nn
 from hackmatrix.agents.networks.feature_network import FeatureNetwork
-from hackmatrix.learning.ppo.trainer import Trainer
-from hackmatrix.learning.ppo.config import PPOConfig
+from hackmatrix.learning.trainer.trainer import Trainer
+from hackmatrix.learning.algorithms.config import PPOConfig
 
 class Halves(nn.Module):
     @nn.compact

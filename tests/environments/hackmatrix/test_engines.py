@@ -17,8 +17,8 @@ from hackmatrix.environments.interface.spaces import StepSpec
 from hackmatrix.game import native
 from hackmatrix.game.jaxgame.state import State
 from hackmatrix.game.native import cuda
-from hackmatrix.learning.ppo.config import PPOConfig
-from hackmatrix.learning.ppo.trainer import Trainer
+from hackmatrix.learning.algorithms.config import PPOConfig
+from hackmatrix.learning.trainer.trainer import Trainer
 
 GAMES, STEPS = 16, 40
 SETTINGS = {"layout": "tactical", "max_episode_steps": 30, "reward": "progress"}

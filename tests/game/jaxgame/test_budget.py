@@ -15,8 +15,8 @@ from jax_games import ENV, GAMES, _step
 
 from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.game.jaxgame import batch
-from hackmatrix.learning.ppo.config import PPOConfig
-from hackmatrix.learning.ppo.trainer import Trainer
+from hackmatrix.learning.algorithms.config import PPOConfig
+from hackmatrix.learning.trainer.trainer import Trainer
 
 LINES = {
     "reset": 9_931,

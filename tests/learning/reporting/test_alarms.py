@@ -11,8 +11,7 @@ import pytest
 import hackmatrix
 from hackmatrix.environments.interface.metric import Severity
 from hackmatrix.environments.task_metrics import metrics_of_task
-from hackmatrix.learning.ppo import update as ppo
-from hackmatrix.learning.ppo.measures import metrics_of
+from hackmatrix.learning.algorithms.ppo import PPO
 from hackmatrix.learning.reporting.alarms import (
     RETURN,
     SPEED,
@@ -24,6 +23,7 @@ from hackmatrix.learning.reporting.alarms import (
     parse_row,
 )
 from hackmatrix.learning.reporting.metrics import LEARNER_METRICS
+from hackmatrix.learning.trainer.measures import metrics_of
 from hackmatrix.runs.folder import RunFolder
 from hackmatrix.runs.metrics_file import read_metrics
 
@@ -191,7 +191,7 @@ def test_a_return_that_stays_within_its_noise_is_flat() -> None:
 
 
 def test_a_return_that_solves_the_environment_need_not_rise() -> None:
-    metrics = metrics_of(hackmatrix.make("CartPole-v1"), ppo)
+    metrics = metrics_of(hackmatrix.make("CartPole-v1"), PPO)
     for solved, names in ((500.0, []), (474.0, ["return_flat"])):
         health = Health(metrics)
         rows = series(RETURN, [solved] * 2 * WINDOW)

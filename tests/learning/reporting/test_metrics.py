@@ -18,8 +18,7 @@ from hackmatrix.environments.interface.metric import Limit, Metric, Over, Severi
 from hackmatrix.environments.task_metrics import metrics_of_task
 from hackmatrix.game.rules.actions import ACTION_NAMES, NUM_ACTIONS
 from hackmatrix.game.rules.rewards import REWARD_PARTS
-from hackmatrix.learning.ppo import measures
-from hackmatrix.learning.ppo import update as ppo
+from hackmatrix.learning.algorithms.ppo import PPO
 from hackmatrix.learning.reporting.alarms import alarms_of
 from hackmatrix.learning.reporting.metric_tables import TABLES
 from hackmatrix.learning.reporting.metrics import (
@@ -27,6 +26,7 @@ from hackmatrix.learning.reporting.metrics import (
     device_metrics,
     summarise,
 )
+from hackmatrix.learning.trainer import measures
 
 ALL = (*LEARNER_METRICS, *METRICS)
 OF_TASK = metrics_of_task("{task}")
@@ -55,9 +55,9 @@ def test_the_learner_knows_nothing_of_hackmatrix() -> None:
 
 def test_the_metrics_of_a_run_are_the_learners_and_the_environments() -> None:
     jumps = Metric("frog/jumps", Over.EPISODES, "jumps of a game")
-    assert measures.metrics_of(SimpleNamespace(metrics=(jumps,)), ppo) == (*LEARNER_METRICS, jumps)
-    assert measures.metrics_of(SimpleNamespace(), ppo) == LEARNER_METRICS
-    assert measures.metrics_of(hackmatrix.make(), ppo) == ALL
+    assert measures.metrics_of(SimpleNamespace(metrics=(jumps,)), PPO) == (*LEARNER_METRICS, jumps)
+    assert measures.metrics_of(SimpleNamespace(), PPO) == LEARNER_METRICS
+    assert measures.metrics_of(hackmatrix.make(), PPO) == ALL
 
 
 def test_the_device_sums_all_but_what_the_loop_and_evaluations_measure() -> None:

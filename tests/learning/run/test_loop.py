@@ -36,7 +36,6 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.manifest import write_manifest
-from hackmatrix.learning.ppo.trainer import Trainer, TrainState
 from hackmatrix.learning.reporting.console import Console
 from hackmatrix.learning.run.chunks import Chunks
 from hackmatrix.learning.run.loop import End, train
@@ -45,6 +44,7 @@ from hackmatrix.learning.run.start import find_start
 from hackmatrix.learning.settings.config_file import read_config
 from hackmatrix.learning.settings.resolve import resolve
 from hackmatrix.learning.settings.train_options import TrainOptions
+from hackmatrix.learning.trainer.trainer import Trainer, TrainState
 from hackmatrix.runs.checkpoints import load_checkpoint
 from hackmatrix.runs.trackers import Trackers
 
@@ -93,7 +93,7 @@ def test_a_run_leaves_a_folder_that_explains_itself(tmp_path: Path) -> None:
     assert policy.about["update"] == 7
     assert policy.about["config"]["lr"] == 2.5e-4
     config = config_in(tmp_path)
-    trainer = SharingTrainer(probes.Grid(), config.ppo, config.network)
+    trainer = SharingTrainer(probes.Grid(), config.learning, config.network)
     expected = trainer.run(trainer.init(0), 7).params
     jax.tree.map(np.testing.assert_array_equal, policy.params, jax.device_get(expected))
 
@@ -340,7 +340,7 @@ def test_a_learning_rate_that_does_not_jump_by_itself_is_not_mentioned(
 
 def test_games_of_a_resumed_run_are_not_those_of_its_beginning(tmp_path: Path) -> None:
     config = config_in(tmp_path)
-    trainer = Trainer(probes.Grid(), config.ppo, config.network)
+    trainer = Trainer(probes.Grid(), config.learning, config.network)
     first, later = (trainer.init(0, update).games.env_state.position for update in (0, 7))
     assert first.tolist() != later.tolist()
 

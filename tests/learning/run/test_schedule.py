@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hackmatrix.learning.ppo.config import Course
+from hackmatrix.learning.algorithms.config import Course
 from hackmatrix.learning.run.schedule import Schedule
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.train_options import TrainOptions
@@ -80,6 +80,6 @@ def test_configuration_and_options_make_a_schedule(
     config = TrainConfig.of(
         num_envs=8, num_steps=8, log_interval=3, eval_interval=4, save_interval_minutes=2
     )
-    course = Course(config.ppo.batch_size, 10 * config.ppo.batch_size)
+    course = Course(config.learning.batch_size, 10 * config.learning.batch_size)
     schedule = Schedule.of(config, course, TrainOptions(**options), first)
     assert schedule == Schedule(10, 3, 4, None, 120, profiled)

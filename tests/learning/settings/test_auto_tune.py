@@ -27,7 +27,7 @@ def test_every_device_gets_settings_that_fit_it(
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(16)))
     config = TrainConfig.of(**settings_for(platform, count))
-    ppo, _ = auto_scale_for_batch_size(config.ppo)
+    ppo, _ = auto_scale_for_batch_size(config.learning)
     assert (ppo.num_envs, config.network.dtype) == (games, dtype)
     assert ppo.batch_size // ppo.num_minibatches == 8192
     assert ppo.num_envs % count == 0
@@ -48,7 +48,7 @@ def test_what_is_given_stays_and_what_is_chosen_is_said(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(devices, "available_devices", found)
     config, notes = resolve({"num_steps": 64}, auto_tune=True)
-    assert (config.ppo.num_envs, config.ppo.num_steps, config.network.dtype) == (
+    assert (config.learning.num_envs, config.learning.num_steps, config.network.dtype) == (
         8192,
         64,
         "bfloat16",
@@ -56,14 +56,14 @@ def test_what_is_given_stays_and_what_is_chosen_is_said(monkeypatch: pytest.Monk
     assert "tuned for this device: num_envs 8192" in notes
     assert not any("num_steps" in note for note in notes)
     assert any("update_epochs 4 -> 2" in note for note in notes)  # scaling goes on from there
-    assert resolve({"num_devices": 2}, auto_tune=True)[0].ppo.num_envs == 4096
+    assert resolve({"num_devices": 2}, auto_tune=True)[0].learning.num_envs == 4096
 
 
 def test_settings_that_are_given_fit_those_that_are_tuned() -> None:
-    assert resolve({"num_envs": 64}, auto_tune=True)[0].ppo.num_minibatches == 4
+    assert resolve({"num_envs": 64}, auto_tune=True)[0].learning.num_minibatches == 4
     resolve({"num_envs": 5, "num_steps": 12}, auto_tune=True)
     config, _ = resolve({}, {"batch_size": 64}, auto_tune=True)
-    assert config.ppo.batch_size // config.ppo.num_minibatches == 64
+    assert config.learning.batch_size // config.learning.num_minibatches == 64
     everything = TrainConfig().as_dict()
     config, notes = resolve({}, None, everything, auto_tune=True)
     assert config == TrainConfig()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hackmatrix.learning.ppo.config import PPOConfig
+from hackmatrix.learning.algorithms.config import PPOConfig
 from hackmatrix.learning.settings.batch_scaling import auto_scale_for_batch_size
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.task_list import TaskList
-from hackmatrix.learning.ppo.config import PPOConfig
+from hackmatrix.learning.algorithms.config import PPOConfig
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.train_options import TrainOptions
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.learning.ppo.config import PPOConfig
+from hackmatrix.learning.algorithms.config import PPOConfig
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.config_file import dump_config, read_config, with_num_minibatches
 from hackmatrix.learning.settings.resolve import resolve
@@ -203,24 +203,24 @@ def test_flags_go_before_the_file_and_the_file_before_the_checkpoint(tmp_path: P
     in_file = read_config(written(tmp_path, "training: {lr: 2.0, gamma: 0.2}"))
     checkpoint = {"lr": 3.0, "gamma": 0.3, "vf_coef": 0.3, "no_longer_known": 1}
     config, _ = resolve({"lr": 1.0}, in_file, checkpoint)
-    assert (config.ppo.lr, config.ppo.gamma, config.ppo.vf_coef) == (1.0, 0.2, 0.3)
-    assert config.ppo.ent_coef == PPOConfig.ent_coef
+    assert (config.learning.lr, config.learning.gamma, config.learning.vf_coef) == (1.0, 0.2, 0.3)
+    assert config.learning.ent_coef == PPOConfig.ent_coef
 
 
 def test_settings_of_a_resumed_run_that_this_version_does_not_have_are_left_out() -> None:
     assert resolve({}, None, {"colour": "red", "gamma": 0.5})[0] == TrainConfig.of(gamma=0.5)
     with pytest.raises(UserError, match=r"^architecture of the resumed run must be one of mlp"):
         resolve({}, None, {"architecture": "of the future"})
-    assert resolve({"gamma": 0.5}, None, {"gamma": "none"})[0].ppo.gamma == 0.5
+    assert resolve({"gamma": 0.5}, None, {"gamma": "none"})[0].learning.gamma == 0.5
 
 
 def test_the_size_of_minibatches_goes_with_the_games_that_flags_give(tmp_path: Path) -> None:
     text = "training: {batch_size: 256}\nenvironment: {num_envs: 8}"
     path = read_config(written(tmp_path, text))
-    assert resolve({}, path)[0].ppo.num_minibatches == 4
-    assert resolve({"num_envs": 32}, path)[0].ppo.num_minibatches == 16
-    assert resolve({"num_minibatches": 2}, path)[0].ppo.num_minibatches == 2
-    assert resolve({}, path, {"num_minibatches": 8})[0].ppo.num_minibatches == 4
+    assert resolve({}, path)[0].learning.num_minibatches == 4
+    assert resolve({"num_envs": 32}, path)[0].learning.num_minibatches == 16
+    assert resolve({"num_minibatches": 2}, path)[0].learning.num_minibatches == 2
+    assert resolve({}, path, {"num_minibatches": 8})[0].learning.num_minibatches == 4
     with pytest.raises(
         UserError, match=r"training.batch_size 256, .* must divide .* 3 x 128 = 384"
     ):
@@ -230,7 +230,11 @@ def test_the_size_of_minibatches_goes_with_the_games_that_flags_give(tmp_path: P
 def test_only_what_nobody_gave_is_scaled(tmp_path: Path) -> None:
     in_file = read_config(written(tmp_path, "training: {lr: 1e-3}"))
     config, notes = resolve({"num_envs": 2048}, in_file)
-    assert (config.ppo.num_minibatches, config.ppo.update_epochs, config.ppo.lr) == (32, 2, 1e-3)
+    assert (config.learning.num_minibatches, config.learning.update_epochs, config.learning.lr) == (
+        32,
+        2,
+        1e-3,
+    )
     assert notes == [
         "scaled for the batch of 262,144: num_minibatches 4 -> 32",
         "scaled for the batch of 262,144: update_epochs 4 -> 2",

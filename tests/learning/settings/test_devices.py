@@ -27,7 +27,7 @@ from hackmatrix.learning.settings.devices import choose_devices
 from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.run.snapshots import arrays_of
-from hackmatrix.learning.ppo.trainer import Trainer
+from hackmatrix.learning.trainer.trainer import Trainer
 
 enable_compilation_cache()
 config = TrainConfig.of(num_envs=32, num_steps=16, hidden_dim=16, lr=1e-3, num_devices={count},
@@ -35,7 +35,7 @@ config = TrainConfig.of(num_envs=32, num_steps=16, hidden_dim=16, lr=1e-3, num_d
                      num_seeds={agents}, **{more})
 found, notes = choose_devices(config)
 assert (len(found), notes) == ({count}, []), (found, notes)
-trainer = Trainer({env}, config.ppo, config.network, found, agents=config.run.seeds)
+trainer = Trainer({env}, config.learning, config.network, found, agents=config.run.seeds)
 state = trainer.init(0)
 held = {{"first." + name: array for name, array in arrays_of(state).items()}}
 for update in range(5):

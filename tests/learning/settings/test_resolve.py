@@ -54,7 +54,7 @@ def test_the_network_is_that_of_the_params_from_which_a_run_starts(params: Path)
         assert config.environment.observation == "classic"
         assert (config.network.hidden_dim, config.network.num_layers) == (8, 2)
         assert f"as in {params}: observation classic" in notes
-        assert config.ppo.lr == best["lr"]
+        assert config.learning.lr == best["lr"]
     assert np.load(params)["params.Dense_0.kernel"].shape == (1545, 8)
 
 

@@ -5,9 +5,9 @@ import pytest
 
 import hackmatrix
 from hackmatrix.game.rules.observation import RECORD_SIZE
-from hackmatrix.learning.ppo import update as ppo
-from hackmatrix.learning.ppo.measures import metrics_of
+from hackmatrix.learning.algorithms.ppo import PPO
 from hackmatrix.learning.reporting.metrics import device_metrics
+from hackmatrix.learning.trainer.measures import metrics_of
 from hackmatrix.research.bench import memory
 from hackmatrix.research.bench.options import MemoryOptions, UpdateOptions, train_config
 
@@ -17,7 +17,7 @@ def test_memory_counts_every_buffer_of_a_rollout() -> None:
     # action, mask, log-probability, value, reward, two flags, final value, advantage
     numbers = 1 + 4 * 4 + 2 + 4 + 4
     after_last = 8 * 4  # values float32[8]
-    metrics = device_metrics(metrics_of(hackmatrix.make(), ppo))
+    metrics = device_metrics(metrics_of(hackmatrix.make(), PPO))
     measured = 8 * len(metrics) + 4  # and a sum of squares
     assert memory._rollout_bytes(config) == 8 * 4 * (RECORD_SIZE + numbers) + after_last + measured
     large = memory._rollout_bytes(train_config(UpdateOptions())) / (2_048 * 128)

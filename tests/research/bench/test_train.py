@@ -8,11 +8,11 @@ from hackmatrix.research.bench.train import Training, measure, megaflops_per_ste
 
 def test_the_large_batch_is_scaled_as_hackmatrix_train_does() -> None:
     config = train_config(UpdateOptions())
-    assert (config.ppo.num_envs, config.ppo.num_steps) == (2_048, 128)
-    assert (config.ppo.update_epochs, config.ppo.num_minibatches) == (2, 32)
+    assert (config.learning.num_envs, config.learning.num_steps) == (2_048, 128)
+    assert (config.learning.update_epochs, config.learning.num_minibatches) == (2, 32)
     options = UpdateOptions(epochs=3, minibatches=16, dtype="bfloat16", observation="full")
     given = train_config(options)
-    assert (given.ppo.update_epochs, given.ppo.num_minibatches) == (3, 16)
+    assert (given.learning.update_epochs, given.learning.num_minibatches) == (3, 16)
     assert (given.network.dtype, given.environment.observation) == ("bfloat16", "full")
 
 

@@ -22,7 +22,11 @@ def planned(folder: Path, **options: object) -> SearchPlan:
 def test_a_trial_has_the_files_settings_but_for_its_own(tmp_path: Path) -> None:
     plan = planned(tmp_path, num_seeds=2)
     trial = plan.of_trial({"training.gamma": 0.9})
-    assert (trial.ppo.lr, trial.ppo.gamma, trial.ppo.num_minibatches) == (5e-3, 0.9, 8)
+    assert (trial.learning.lr, trial.learning.gamma, trial.learning.num_minibatches) == (
+        5e-3,
+        0.9,
+        8,
+    )
     assert list(trial.run.seeds) == [4, 5]
     assert not trial.report.tensorboard
     assert not trial.report.wandb
@@ -42,14 +46,18 @@ def test_fresh_seeds_are_those_that_no_trial_has(tmp_path: Path) -> None:
 
 def test_a_batch_size_that_is_searched_replaces_the_files_minibatches(tmp_path: Path) -> None:
     config = planned(tmp_path).config({"training.batch_size": 4096})
-    assert config.ppo.batch_size // config.ppo.num_minibatches == 4096
+    assert config.learning.batch_size // config.learning.num_minibatches == 4096
 
 
 def test_a_trial_has_some_forty_rows_however_long_it_is(tmp_path: Path) -> None:
     plan = planned(tmp_path)
     for updates in (1, 40, 4_000):
         config = plan.of_trial({"training.total_timesteps": updates * 256 * 128})
-        assert min(updates, 40) <= config.ppo.course.num_updates // config.report.log_interval < 80
+        assert (
+            min(updates, 40)
+            <= config.learning.course.num_updates // config.report.log_interval
+            < 80
+        )
 
 
 def test_the_measure_is_the_return_of_evaluations_where_the_file_has_them(tmp_path: Path) -> None:

@@ -1,0 +1,160 @@
+"""Expert iteration (Anthony et al. 2017, arXiv:1705.08439): a network learns from its own search.
+
+Before each action a search plays simulations on from the position, in games made up from what the
+player has seen, and improves the network's policy by their returns. Games go on by the improved
+policy, which the network learns, with the lambda-returns of these games as its values. So search
+and network lift each other, as in AlphaZero (Silver et al. 2017, arXiv:1712.01815).
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from hackmatrix.agents.networks import distribution
+from hackmatrix.agents.search.model import Searcher
+from hackmatrix.agents.search.rollouts import SearchSettings, improve
+from hackmatrix.environments.interface.environment import PyTree
+from hackmatrix.environments.interface.metric import Metric, Over, Shown
+from hackmatrix.learning.algorithms.algorithm import (
+    Learned,
+    LearnerState,
+    PolicyOutput,
+    SampledActions,
+    Scalars,
+    UpdateContext,
+)
+from hackmatrix.learning.algorithms.config import ExpertIterationConfig
+from hackmatrix.learning.algorithms.value_loss import value_loss
+from hackmatrix.learning.trainer.batches import (
+    Batch,
+    Minibatches,
+    apply_network,
+    explained_variance,
+    shuffle,
+    with_advantages,
+)
+from hackmatrix.learning.trainer.gradients import (
+    StepMetrics,
+    clip_by_global_norm,
+    gradient_step,
+    norm_with_copies,
+    run_epoch,
+    run_epochs,
+)
+from hackmatrix.learning.trainer.hyperparameters import Hyperparameters
+from hackmatrix.learning.trainer.rollout import Rollout
+from hackmatrix.learning.trainer.setup import Setup
+
+Array = jax.Array
+
+
+class ExpertIteration:
+    """Learns the policy that a search improves, and the value of its games; see `Algorithm`."""
+
+    Config = ExpertIterationConfig
+    STORED = ("policy", "gain")  # the improved policy, and its return beyond the network's value
+    LOSSES = ("divergence", "vf_loss", "entropy", "total_loss")
+    SCALARS = (*LOSSES, "search_information", "search_gain", "explained_variance", "grad_norm")
+    METRICS = (
+        Metric(
+            "train/divergence",
+            Over.UPDATES,
+            "KL divergence of the network's policy from the search's, nats, last epoch",
+            shown=Shown("LEARNING", "divergence", ".4f", in_summary=True),
+        ),
+        Metric(
+            "train/search_information",
+            Over.UPDATES,
+            "KL divergence of random play from the search's policy, nats: `train/divergence` of a "
+            "network that has learned nothing",
+        ),
+        Metric(
+            "train/search_gain",
+            Over.UPDATES,
+            "return that the search expects of its policy beyond the network's value",
+            shown=Shown("LEARNING", "search gain", "+.4f"),
+        ),
+    )
+    PER_GAME: tuple[str, ...] = ()
+
+    def __init__(self, setup: Setup) -> None:
+        """An algorithm without state: what it learns is in the `LearnerState`."""
+        self.setup = setup
+
+    def init(self, params: PyTree, num_envs: int) -> LearnerState:
+        """The state at the start of a run; see `Algorithm`."""
+        del num_envs
+        max_grad_norm = self.setup.config.max_grad_norm
+        return LearnerState(params, self.optimizer(max_grad_norm).init(params))
+
+    def optimizer(self, max_grad_norm: Any) -> optax.GradientTransformation:
+        """Adam with eps 1e-5 after clipping by global norm; the learning rate comes after it."""
+        clip = clip_by_global_norm(max_grad_norm, norm_with_copies(self.setup))
+        return optax.chain(clip, optax.scale_by_adam(eps=1e-5))
+
+    def choose(
+        self, params: PyTree, position: PolicyOutput, hyper: Hyperparameters, update: Array
+    ) -> SampledActions:
+        """Samples from the policy that a search has improved; see `Algorithm`."""
+        del update
+        setup, known, mask, words = self.setup, position.known, position.mask, position.words
+        config: Any = setup.config
+        assert known is not None  # as its row of the table says that it searches
+        settings = SearchSettings.of(config.simulations, hyper.gamma)
+        weight = jnp.broadcast_to(hyper.search_weight, words.shape)
+        searcher = Searcher(setup.imagination, setup.network, settings, lambda _: weight)
+        result, _ = searcher.search(params, known.memory, known.observations, mask, words)
+        policy, expected = improve(result, mask, hyper.search_weight)
+        action = distribution.sample(jnp.log(policy), mask, position.uniform)
+        return SampledActions(action, {"policy": policy, "gain": expected - position.value})
+
+    def update(self, state: LearnerState, rollout: Rollout, context: UpdateContext) -> Learned:
+        """Learns from a rollout in some epochs of minibatches; see `Algorithm`."""
+        setup, hyper, config = self.setup, context.hyper, self.setup.config
+        batch = with_advantages(rollout, hyper)
+        ent_coef = hyper.entropy_coef(context.keys.update)
+        optimizer = self.optimizer(hyper.max_grad_norm)
+
+        def loss(params: PyTree, minibatch: Minibatches) -> tuple[Array, Scalars]:
+            return self.loss(params, minibatch.of(batch), hyper.vf_coef, ent_coef)
+
+        def step(state: LearnerState, minibatches: Minibatches) -> tuple[LearnerState, StepMetrics]:
+            return gradient_step(
+                *(setup, state, minibatches, context),
+                loss=loss,
+                losses=self.LOSSES,
+                optimizer=optimizer,
+            )
+
+        def epoch(state: LearnerState, number: Array) -> tuple[LearnerState, Any]:
+            minibatches = shuffle(setup, batch, context.keys, number)
+            return run_epoch(step, state, minibatches, config.gradient_accumulation_steps)
+
+        state, scalars, anomalies = run_epochs(epoch, state, config.update_epochs)
+        scalars |= {"explained_variance": explained_variance(batch.samples)}
+        return Learned(state, scalars, anomalies)
+
+    def loss(
+        self, params: PyTree, batch: Batch, vf_coef: Any, ent_coef: Any
+    ) -> tuple[Array, Scalars]:
+        """Divergence from the search's policy + value loss - entropy bonus, and its parts."""
+        samples, network = batch.samples, self.setup.network
+        logits, value = apply_network(network, params, batch)
+        mask = distribution.unpack_mask(samples.mask, network.num_actions)
+        log_probs = distribution.log_probabilities(logits, mask)
+        target = samples.stored["policy"]
+        divergence = jnp.mean(distribution.divergence(target, log_probs, mask))
+        random = distribution.log_probabilities(jnp.zeros_like(log_probs), mask)
+        vf_loss = value_loss(network, value, samples.returns)
+        entropy = jnp.mean(distribution.entropy(log_probs))
+        total = divergence + vf_coef * vf_loss - ent_coef * entropy
+        return total, {
+            "total_loss": total,
+            "divergence": divergence,
+            "vf_loss": vf_loss,
+            "entropy": entropy,
+            "search_information": jnp.mean(distribution.divergence(target, random, mask)),
+            "search_gain": jnp.mean(samples.stored["gain"]),
+        }

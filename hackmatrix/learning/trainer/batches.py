@@ -1,0 +1,152 @@
+"""The samples that an update learns from, and the minibatches that they are shuffled into."""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from hackmatrix.agents.networks.network import Network, unroll
+from hackmatrix.core.devices import mesh
+from hackmatrix.environments.interface.environment import PyTree
+from hackmatrix.learning.trainer.advantages import generalized_advantages
+from hackmatrix.learning.trainer.hyperparameters import Hyperparameters
+from hackmatrix.learning.trainer.keys import UpdateKeys
+from hackmatrix.learning.trainer.minibatches import Shares, minibatch_indices
+from hackmatrix.learning.trainer.rollout import Rollout
+from hackmatrix.learning.trainer.setup import Setup
+from hackmatrix.learning.trainer.tasks import Spread
+
+Array = jax.Array
+
+
+class Samples(NamedTuple):
+    """The inputs of a loss: transitions with the leading axis B, or sequences, [T, B]."""
+
+    obs: PyTree
+    mask: Array  # uint32
+    action: Array  # uint8
+    stored: dict[str, Array]  # what the algorithm's `choose` stored
+    value: Array  # float32, of the network that acted, in scaled units
+    advantage: Array  # float32, in scaled units
+    starts: Array | None  # bool, whether the step begins an episode; for recurrent networks
+    tasks: Array | None = None  # float32, see `tasks.py`, with an axis K at the end
+
+    @property
+    def returns(self) -> Array:
+        """Lambda-returns in scaled units, float32."""
+        return self.advantage + self.value
+
+
+class Batch(NamedTuple):
+    """The samples of one update.
+
+    For a recurrent network they are sequences of T steps, and `carry` is the network's carry before
+    the first step, with the leading axis B. Otherwise they are transitions, and `carry` is the
+    empty tree.
+    """
+
+    samples: Samples
+    carry: PyTree
+    advantages: Spread | None = None  # of a minibatch, over its shares on all devices
+
+
+class Minibatches(NamedTuple):
+    """The parts of a batch that are minibatches: M of them, or one without that axis."""
+
+    indices: Array  # int32[M, B/M], of samples
+    advantages: Spread | None
+
+    def of(self, batch: Batch) -> Batch:
+        """The samples of one minibatch."""
+        if batch.samples.starts is None:
+            samples, carry = jax.tree.map(self._rows, batch.samples), batch.carry
+        else:
+            samples = jax.tree.map(partial(self._rows, axis=1), batch.samples)
+            carry = jax.tree.map(self._rows, batch.carry)
+        return Batch(samples, carry, self.advantages)
+
+    def _rows(self, array: Array, axis: int = 0) -> Array:
+        """Its part of an array; indices that need no check are no kernel of their own."""
+        return jnp.take(array, self.indices, axis, mode="clip")
+
+
+def with_advantages(rollout: Rollout, hyper: Hyperparameters) -> Batch:
+    """The rollout's samples with their generalized advantages.
+
+    Transitions get one axis [T * N]; sequences stay [T, N].
+    """
+    steps = rollout.steps
+    advantages = generalized_advantages(
+        steps.reward,
+        steps.value,
+        rollout.last_value,
+        steps.final_value,
+        steps.terminated,
+        steps.truncated,
+        gamma=hyper.gamma,
+        gae_lambda=hyper.gae_lambda,
+    )
+    tasks = rollout.tasks
+    samples = Samples(
+        steps.obs,
+        steps.mask,
+        steps.action,
+        steps.stored,
+        steps.value,
+        advantages,
+        steps.starts,
+        None if tasks is None else jnp.broadcast_to(tasks, (len(advantages), *tasks.shape)),
+    )
+    if steps.starts is None:
+        samples = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), samples)
+    return Batch(samples, rollout.first_carry)
+
+
+def shuffle(
+    setup: Setup, batch: Batch, keys: UpdateKeys, epoch: Array, *, measure_advantages: bool = False
+) -> Minibatches:
+    """The minibatches of an epoch; each sample of the batch is in one of them.
+
+    They are indices, so that observations are gathered in compact form. With `measure_advantages`
+    the mean and the deviation of each minibatch's advantages are measured here, once an epoch, so
+    that devices need not wait for each other twice more in each gradient step.
+    """
+    num_envs = batch.samples.action.size // setup.config.num_steps
+    shares = Shares.of(setup.config, num_envs, recurrent=setup.network.recurrent)
+    indices = minibatch_indices(keys, epoch, shares, mesh.first_index(shares.num_groups))
+    return Minibatches(indices, _spread(batch.samples, indices) if measure_advantages else None)
+
+
+def apply_network(network: Network, params: PyTree, batch: Batch) -> tuple[Array, Array]:
+    """The network's logits and values for the samples, with their leading axes."""
+    samples = batch.samples
+    if samples.starts is None:
+        logits, value, _ = network(params, samples.obs)
+        return logits, value
+    return unroll(network, params, samples.obs, samples.starts, batch.carry)
+
+
+def explained_variance(samples: Samples) -> Array:
+    """1 - Var(returns - values) / Var(returns); 0 where the returns do not vary."""
+    variance = _variance(samples.advantage + samples.value)
+    return jnp.where(variance > 0, 1 - _variance(samples.advantage) / variance, 0.0)
+
+
+def _spread(samples: Samples, indices: Array) -> Spread:
+    """That of the advantages of each minibatch, [M], from indices int32[M, B/M]."""
+
+    def of_minibatches(array: Array) -> Array:
+        if samples.starts is None:
+            return array[indices]
+        sequences = jnp.moveaxis(array[:, indices], 0, 1)  # [M, T, B/M, ...]
+        return jax.lax.collapse(sequences, 1, 3)
+
+    tasks = None if samples.tasks is None else of_minibatches(samples.tasks)
+    return Spread.of(of_minibatches(samples.advantage), tasks)
+
+
+def _variance(values: Array) -> Array:
+    """Variance over the values of all devices."""
+    centred = values - mesh.pmean(jnp.mean(values))
+    return mesh.pmean(jnp.mean(centred**2))
