@@ -39,7 +39,7 @@ from hackmatrix.learning.settings.train_options import TrainOptions
 from hackmatrix.runs.storage.bucket import Unreachable
 
 if TYPE_CHECKING:
-    from hackmatrix.core.processes.team import Team
+    from hackmatrix.core.devices.team import Team
     from hackmatrix.learning.reporting.console import Console
     from hackmatrix.learning.run.loop import RunOutcome
     from hackmatrix.learning.run.start import Start

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import jax
 
 from hackmatrix.agents.networks.network import Network
-from hackmatrix.core.processes.team import Team
+from hackmatrix.core.devices.team import Team
 from hackmatrix.core.version import ENVIRONMENT_ID, __version__
 from hackmatrix.environments.interface.environment import (
     Environment,
@@ -285,7 +285,7 @@ def _nan_if_broken(params: PyTree, result: dict[str, float]) -> dict[str, float]
 
 def _is_stop_requested(stop: Stopping, team: Team | None, console: Console) -> bool:
     """Whether a signal has reached this process or, which is taken for the same, another one."""
-    if team is not None and not stop.is_requested and (number := team.stop_signal()) is not None:
+    if team is not None and not stop.is_requested and (number := team.stop_signal) is not None:
         stop.signal = number
         console.say(f"stopping: {number.name} has reached another process")
     return stop.is_requested
