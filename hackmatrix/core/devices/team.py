@@ -35,7 +35,7 @@ _END = 0  # an order
 _COLUMNS = 4  # of the table: a status, and an order with its values or a signal
 _TEXT_BYTES = 512
 
-Order = list[int]  # its kind, and its values, each of 32 bits
+Order = list[int]  # its verb, and its values, each of 32 bits
 Integers = np.ndarray[Any, Any]
 
 
@@ -86,7 +86,7 @@ class Team:
         """Whether this is the process that decides."""
         return self.index == 0
 
-    def order(self, kind: int, *values: int) -> None:
+    def order(self, verb: int, *values: int) -> None:
         """Tells the others what to do next; for the first process alone.
 
         Raises:
@@ -94,7 +94,7 @@ class Team:
             UserError: another process is in trouble of the user's making.
         """
         self._beat()
-        table = self._exchange((kind, *values))
+        table = self._exchange((verb, *values))
         if number := int(table[1:, 1].max(initial=0)):
             self.stop_signal = signal.Signals(number)
 

@@ -29,7 +29,7 @@ SAME_SIGNAL = 1.0  # seconds; a signal comes to a process directly and from its 
 
 
 class _Order(IntEnum):
-    """The kind of an order; the end of all is 0."""
+    """The verb of an order; the end of all is 0."""
 
     TRAINER = auto()
     CONNECT = auto()
@@ -146,23 +146,23 @@ def _trainer(
 
 def _obey(team: Team, trainer: Trainer, state: Any, order: Order) -> Any:
     """The state after an order."""
-    kind, *values = order
-    if kind == _Order.CONNECT:
+    verb, *values = order
+    if verb == _Order.CONNECT:
         _connect(trainer)
         return state
-    if kind == _Order.INIT:  # for a new run it comes from `Trainer.start`, which compiles meanwhile
+    if verb == _Order.INIT:  # for a new run it comes from `Trainer.start`, which compiles meanwhile
         seed, update = values
         return trainer.init(seed, update) if update else trainer.start(seed)
-    if kind == _Order.RESTORE:
+    if verb == _Order.RESTORE:
         return trainer.on_devices(_share_state(team, trainer.state_shape(portable=True)))
-    if kind == _Order.RUN:
+    if verb == _Order.RUN:
         return trainer.run(state, values[0])
-    if kind == _Order.SUMS:
+    if verb == _Order.SUMS:
         return trainer.take_sums(state)[0]
-    if kind == _Order.GATHER:
+    if verb == _Order.GATHER:
         trainer.gathered(state)
         return state
-    raise AssertionError(f"{kind}: an order of another version of hackmatrix")
+    raise AssertionError(f"{verb}: an order of another version of hackmatrix")
 
 
 def _connect(trainer: Trainer) -> None:
