@@ -33,9 +33,7 @@ class SharingTrainer(Trainer):
         *,
         agents: range = range(1),
         detect_anomaly: bool = False,
-        kept_as: str | None = None,
     ) -> None:
-        del kept_as  # nothing is kept on disk
         super().__init__(
             env, config, network, devices, course, agents=agents, detect_anomaly=detect_anomaly
         )

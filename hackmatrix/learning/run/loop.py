@@ -17,13 +17,11 @@ import jax
 
 from hackmatrix.agents.networks.network import Network
 from hackmatrix.core.devices.team import Team
-from hackmatrix.core.version import ENVIRONMENT_ID, __version__
+from hackmatrix.core.version import __version__
 from hackmatrix.environments.interface.environment import (
     Environment,
     PyTree,
-    optional_members,
 )
-from hackmatrix.environments.registry import environment_id
 from hackmatrix.learning.ppo import seeds
 from hackmatrix.learning.ppo.config import Course
 from hackmatrix.learning.ppo.trainer import Trainer
@@ -179,12 +177,9 @@ def training(
     if team is not None:
         tell_trainer(team, config, course, detect_anomaly=options.detect_anomaly)
     devices = _devices(config, options, console, team)
-    is_ours = environment_id(config.environment.name) == ENVIRONMENT_ID and not (
-        env or config.network.is_own
-    )
     env = env or config.environment.make(config.run.engine)
     trained = config.environment.for_training(env)
-    trainer = _trainer(trained, config, devices, course, options, team, is_ours, programs)
+    trainer = _trainer(trained, config, devices, course, options, team, programs)
     with open_run_folder(config, options, start) as run, stopping as stop:
         first = _compile(trainer, config, start, options, console)
         prepare_run_folder(run, config, options, start, console)
@@ -309,17 +304,11 @@ def _trainer(
     course: Course,
     options: TrainOptions,
     team: Team | None,
-    is_ours: bool,
     programs: Programs | None,
 ) -> Trainer:
     how = str(config.compiled_settings), *devices, options.detect_anomaly
     if programs is not None and how in programs:
         return programs[how].with_inputs(config.ppo, course, config.run.seeds)
-    kept_as = (
-        config.executable_name(optional_members(env).engine_name())
-        if is_ours and team is None
-        else None
-    )
     trainer = (Trainer if team is None else partial(LeadingTrainer, team))(
         env,
         config.ppo,
@@ -328,7 +317,6 @@ def _trainer(
         course,
         agents=config.run.seeds,
         detect_anomaly=options.detect_anomaly,
-        kept_as=kept_as,
     )
     if programs is not None:
         programs[how] = trainer

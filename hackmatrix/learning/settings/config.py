@@ -212,10 +212,6 @@ class TrainConfig:
             if OPTIONS[name].compiled
         }
 
-    def executable_name(self, engine: str) -> str:
-        """A name for the executables of a run whose games this engine plays."""
-        return f"a run of {self.compiled_settings} in {engine}"
-
     @property
     def num_groups(self) -> int:
         """Number of groups of games that are shuffled separately; see `PPOConfig`."""

@@ -136,9 +136,7 @@ def update() -> None:
     from hackmatrix.learning.settings.config import TrainConfig
 
     config, env = TrainConfig(), HackMatrixEnv()
-    trainer = Trainer(
-        env, config.ppo, config.network, kept_as=config.executable_name(env.engine_name())
-    )
+    trainer = Trainer(env, config.ppo, config.network)
     jax.block_until_ready(trainer.run(trainer.start(0), 1))
 
 
