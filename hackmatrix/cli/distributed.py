@@ -71,7 +71,7 @@ def _follow(team: "Team") -> int:
     from hackmatrix.learning.run.multi_process import follow
 
     print(f"process {team.index} of {team.size}, led by process 0", flush=True)
-    enable_compilation_cache(writes=False)
+    enable_compilation_cache()
     code = exit_code(_COMMAND, lambda: follow(team))
     if code:
         print(f"process {team.index} of {team.size} ends with exit code {code}", flush=True)

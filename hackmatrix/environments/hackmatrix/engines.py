@@ -25,7 +25,6 @@ class Engine(Protocol):
 
     NAME: str
     Game: type  # how it keeps games
-    IS_TRACED: bool  # whether JAX traces and compiles its rules, for seconds
 
     def new_games(self, stream: Array, episode: Array) -> tuple[Array, EnvState]:
         """Starts N games; returns observations and states."""

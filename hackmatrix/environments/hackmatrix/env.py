@@ -197,14 +197,13 @@ class HackMatrixEnv:
     @cached_property
     def _new_games(self) -> Any:
         results = partial(_new_game_results, self.games)
-        return over_games(self.games.new_games, results, kept=self.games.IS_TRACED)
+        return over_games(self.games.new_games, results)
 
     @cached_property
     def _step(self) -> Any:
         return over_games(
             self.games.step,
             _step_results,
-            kept=self.games.IS_TRACED,
             max_episode_steps=self.max_episode_steps,
             auto_reset=self.auto_reset,
             progress=self.reward in ("progress", "stages", "programs"),
@@ -212,7 +211,7 @@ class HackMatrixEnv:
 
     @cached_property
     def _observe(self) -> Any:
-        return over_games(self.games.observe, _observe_results, kept=self.games.IS_TRACED)
+        return over_games(self.games.observe, _observe_results)
 
     @cached_property
     def _tactical(self) -> "TacticalIntegers":
@@ -359,7 +358,7 @@ class TacticalIntegers:
     @cached_property
     def _numbers(self) -> Any:
         engine = engine_of(self._engine_name)
-        return over_games(engine.tactical_numbers, _tactical_results, kept=engine.IS_TRACED)
+        return over_games(engine.tactical_numbers, _tactical_results)
 
     def __call__(self, observation_: jax.Array) -> jax.Array:
         """int8[TACTICAL_SIZE] of one observation."""

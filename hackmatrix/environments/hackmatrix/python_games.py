@@ -55,7 +55,6 @@ __all__ = [
 ]
 
 NAME = "python"
-IS_TRACED = False
 
 _WORD = jax.ShapeDtypeStruct((), jnp.uint32)
 _RECORD = jax.ShapeDtypeStruct((RECORD_SIZE,), jnp.uint8)
@@ -165,7 +164,7 @@ def _bits(games: State) -> Array:
     return words
 
 
-action_bits = over_games(_bits, lambda _: _WORD, kept=False)
+action_bits = over_games(_bits, lambda _: _WORD)
 
 
 def _game(game: State) -> PythonGame:
