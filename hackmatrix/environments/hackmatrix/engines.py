@@ -15,7 +15,7 @@ from hackmatrix.game.jaxgame.state import State
 
 Array = jax.Array
 
-ENGINES = ("auto", "native", "jax", "pallas", "python")
+ENGINES = ("auto", "native", "jax", "pallas")
 LEFT_OUT = "was left out at the installation"
 ANOTHER_JAX = f"was built for a later JAX than {jax.__version__}"
 

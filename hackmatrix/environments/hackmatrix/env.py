@@ -115,9 +115,8 @@ class HackMatrixEnv:
             reward: "game", or one of `training_reward.py` to train with: "progress", "stages",
                 "programs", "win" or "score".
             engine: "jax", "native" (on CPUs and NVIDIA's GPUs), "pallas" (JAX's as one kernel, on
-                TPUs), "python" (the slow one that one reads), or "auto": the native engine or
-                Pallas where it plays, else JAX. They differ in speed and in how they keep a
-                state, and in no result but the last bit of "progress" in Python.
+                TPUs), or "auto": the native engine or Pallas where it plays, else JAX. They differ
+                in speed and in how they keep a state, and in no result.
             layout: of compact observations, the features that `features` makes of them:
                 "classic", "full" (the default) or "tactical".
             win_worth: points of score that a win alone is worth to the reward "score".
@@ -191,7 +190,7 @@ class HackMatrixEnv:
         return engine_of(self.engine)
 
     def engine_name(self) -> str:
-        """The engine that plays: "native", "jax" or "python"."""
+        """The engine that plays: "native", "jax" or "pallas"."""
         return self.games.NAME
 
     @cached_property
