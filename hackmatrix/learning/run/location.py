@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Values = dict[str, Any]
 Fetch = Callable[[str, Path], Path]  # of a run that is not here: (id, folder) -> folder
-Place = TypeVar("Place", Address, Path)
+AddressOrPath = TypeVar("AddressOrPath", Address, Path)
 
 
 class RunLocation(NamedTuple):
@@ -227,7 +227,7 @@ def _is_params(path: str) -> bool:
     return path.endswith((".npz", *PICKLES)) and not is_checkpoint_name(Path(path).name)
 
 
-def _run_of(named: Place) -> Place:
+def _run_of(named: AddressOrPath) -> AddressOrPath:
     """The run that a path of a run, of its checkpoints or of one of them means."""
     if named.name == "checkpoints" or is_checkpoint_name(named.name):
         return named.parent
