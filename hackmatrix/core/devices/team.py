@@ -219,11 +219,14 @@ def _wait(
     thread = threading.Thread(target=run, name="order", daemon=True)
     thread.start()
     deadline = time.monotonic() + (limit or float("inf"))
-    while thread.is_alive():
-        thread.join(_POLL_SECONDS)
-        while_waiting()
-        if time.monotonic() > deadline:
-            raise LostError(f"no answer for {limit:.0f} s")
+    try:
+        while thread.is_alive():
+            thread.join(_POLL_SECONDS)
+            while_waiting()
+            if time.monotonic() > deadline:
+                raise LostError(f"no answer for {limit:.0f} s")
+    except KeyboardInterrupt:
+        os._exit(128 + signal.SIGINT)  # at its end Python would wait for the devices
     if errors:
         raise errors[0]
     return results[0]
