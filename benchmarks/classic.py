@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks import plots
 from benchmarks.command import RESULTS, run_command, to_json
 from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.core import machine
 from hackmatrix.core.configs import CONFIGS
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.extras import need
 from hackmatrix.core.options import option
 from hackmatrix.learning.reporting.alarms import RETURN
 from hackmatrix.learning.reporting.console import Console
@@ -25,6 +25,7 @@ from hackmatrix.learning.settings.train_options import TrainOptions
 from hackmatrix.research.bench.options import Options
 from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.ranking import reports_on
+from hackmatrix.research.figures import COLOURS, Picture, label, line, panels, svg
 from hackmatrix.runs.metrics_file import read_metrics
 from hackmatrix.runs.params import agent_folders
 
@@ -112,7 +113,7 @@ class Curves(NamedTuple):
 
 def measure(options: ClassicOptions) -> Curves:
     """Trains and evaluates the agents; writes `classic.json` and `classic.svg`."""
-    plots.require_matplotlib()
+    need("matplotlib")
     curves = {}
     for file in _CONFIGS:
         in_file = read_config(options.configs / f"{file}.yaml")
@@ -122,13 +123,29 @@ def measure(options: ClassicOptions) -> Curves:
     result = Curves(options.num_seeds, options.episodes, curves, options.output)
     result.output.mkdir(parents=True, exist_ok=True)
     (result.output / "classic.json").write_text(to_json(result.as_dict()) + "\n")
-    plots.curves_plot(
-        result.output / "classic.svg",
-        curves,
-        {name: [(each.who, each.mean) for each in PUBLISHED[name]] for name in curves},
-        title=f"Return in training, mean of {result.num_seeds} seeds with its 95 % interval",
-    )
+    (result.output / "classic.svg").write_text(_draw(result))
     return result
+
+
+def _draw(result: Curves) -> Picture:
+    """A panel for each environment: agents as thin lines, their mean, and published results."""
+    title = f"Return in training, mean of {result.num_seeds} seeds with its 95 % interval"
+    figure, all_axes = panels(title, len(result.curves))
+    for axes, (name, curve) in zip(all_axes, result.curves.items(), strict=True):
+        steps = curve["timesteps"]
+        for agent in zip(*curve["agents"], strict=True):
+            line(axes, steps, agent, colour=COLOURS[0], is_thin=True)
+        bounds = curve["low"], curve["high"]
+        line(axes, steps, curve["mean"], bounds, colour=COLOURS[0], name="hackmatrix")
+        for each, dashes in zip(PUBLISHED[name], ("--", ":"), strict=True):
+            text = f"{each.who} {each.mean:g}"
+            axes.axhline(each.mean, color="#333", linestyle=dashes, linewidth=1, label=text)
+        shown = [*curve["mean"], *(each.mean for each in PUBLISHED[name])]
+        low, high = min(shown), max(shown)
+        axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
+        axes.legend(loc="lower right", fontsize=7, frameon=False)
+        label(axes, name, "steps of an agent")
+    return svg(figure)
 
 
 def curve(settings: TrainConfig, episodes: int, score: str = "mean_return") -> dict[str, Any]:

@@ -18,16 +18,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks import plots
 from benchmarks.command import RESULTS, run_command
 from hackmatrix.core import machine
 from hackmatrix.core.devices.mesh import REPLICATED, SHARDED, first_index, on_devices, psum
 from hackmatrix.core.devices.shares import devices_for, use_all_cores
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.extras import need
 from hackmatrix.core.options import option
 from hackmatrix.research.bench.env import EnvBench
 from hackmatrix.research.bench.options import Options
 from hackmatrix.research.bench.policies import random_actions, random_words
+from hackmatrix.research.figures import COLOURS, panels, svg
 
 Array = jax.Array
 Tree = Any
@@ -304,7 +305,7 @@ def measure(options: PeersOptions) -> Comparison:
         UserError: a library is not installed.
         ReplayError: the Python engine plays the timed games of HackMatrix differently.
     """
-    plots.require_matplotlib()
+    need("matplotlib")
     use_all_cores()
     peers = [_made(entry) for entry in PEERS]
     ours = {name: EnvBench(play=play, observation=made) for name, (play, made) in OURS.items()}
@@ -337,13 +338,16 @@ def _write(result: Comparison, ours: Sequence[str]) -> None:
     (result.output / "peers.json").write_text(json.dumps(figures, indent=1) + "\n")
     (result.output / "peers.md").write_text(result.table() + "\n")
     entries = figures["environments"]
-    plots.bar_plot(
-        result.output / "peers.svg",
-        [it["name"] for it in entries],
-        [it["median"] for it in entries],
-        [it["name"] in ours for it in entries],
-        title=f"Random valid actions, {figures['processor']}, {figures['cores']} cores",
-    )
+    names, rates = [it["name"] for it in entries], [it["median"] for it in entries]
+    title = f"Random valid actions, {figures['processor']}, {figures['cores']} cores"
+    figure, (axes,) = panels(title, height=0.6 + 0.42 * len(names))
+    bars = axes.barh(names, rates, color=[COLOURS[0 if name in ours else 5] for name in names])
+    axes.bar_label(bars, [f" {rate:,.0f}" for rate in rates], fontsize=9)
+    axes.set_xscale("log")
+    axes.set_xlim(min(rates) / 3, max(rates) * 6)  # room for the labels
+    axes.invert_yaxis()
+    axes.set_xlabel("environment steps per second")
+    (result.output / "peers.svg").write_text(svg(figure))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

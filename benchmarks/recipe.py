@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks import plots
 from benchmarks.command import RESULTS, run_command
 from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.extras import need
 from hackmatrix.core.options import option
 from hackmatrix.game.rules.stages import LAST_STAGE
 from hackmatrix.learning.reporting.console import Console
@@ -28,6 +28,7 @@ from hackmatrix.learning.settings.train_options import TrainOptions
 from hackmatrix.research.bench.options import Options
 from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.ranking import reports_on
+from hackmatrix.research.figures import COLOURS, label, line, panels, svg
 from hackmatrix.runs.metrics_file import read_metrics
 from hackmatrix.runs.params import agent_folders
 
@@ -130,7 +131,7 @@ def measure(options: RecipeOptions) -> Study:
     Raises:
         UserError: there is no such group, or a run was stopped.
     """
-    plots.require_matplotlib()
+    need("matplotlib")
     groups = options.groups.split(",")
     if unknown := set(groups) - set(STUDY):
         raise UserError(f"--groups: no {', '.join(sorted(unknown))}; there are {', '.join(STUDY)}")
@@ -144,11 +145,17 @@ def measure(options: RecipeOptions) -> Study:
                 found[_key(changed)] = _trained(changed, options)
                 kept.write_text(json.dumps(found) + "\n")
     shown = {group: {n: found.get(_key(c)) for n, c in STUDY[group].items()} for group in STUDY}
-    plots.groups_plot(
-        options.out / "recipe.svg",
-        {group: {n: one for n, one in named.items() if one} for group, named in shown.items()},
-        title=f"Highest stage in training, mean of {options.num_seeds} seeds with 95 % interval",
-    )
+    title = f"Highest stage in training, mean of {options.num_seeds} seeds with 95 % interval"
+    figure, all_axes = panels(title, len(shown), height=2.7, columns=4, sharey=True)
+    for axes, (group, curves) in zip(all_axes, shown.items(), strict=True):
+        for (name, curve), colour in zip(curves.items(), COLOURS, strict=False):
+            if curve:
+                bounds = curve["low"], curve["high"]
+                line(axes, curve["timesteps"], curve["mean"], bounds, colour=colour, name=name)
+        axes.legend(loc="lower right", fontsize=7, frameon=False)
+        axes.set_ylim(1, 8)
+        label(axes, group, "steps")
+    (options.out / "recipe.svg").write_text(svg(figure))
     return Study(found, groups, options.out)
 
 

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks import plots
 from benchmarks.command import RESULTS, run_command
 from hackmatrix.core import machine
 from hackmatrix.core.devices.shares import use_all_cores
+from hackmatrix.core.extras import need
 from hackmatrix.core.options import option
 from hackmatrix.research.bench.env import EnvBench, Speed
 from hackmatrix.research.bench.options import NUM_ENVS, Options
 from hackmatrix.research.bench.positions import crowded_position
+from hackmatrix.research.figures import COLOURS, label, panels, svg
 
 _FEWEST = 64  # games
 _STAGE = 5  # stage of the positions with enemies
@@ -86,7 +87,7 @@ def _point(speed: Speed, **facts: Any) -> dict[str, Any]:
 
 def measure(options: ScalingOptions) -> Scaling:
     """Measures both; writes `scaling.json` and two plots."""
-    plots.require_matplotlib()
+    need("matplotlib")
     use_all_cores()
     sizes = [_FEWEST << i for i in range((options.max_envs // _FEWEST).bit_length())]
     numbers = [n for n in (0, 1, 2, 4, 6, 8, 12, 16, 24, 32) if n <= options.max_enemies]
@@ -129,7 +130,7 @@ def _write(result: Scaling) -> None:
     (result.output / "scaling.json").write_text(json.dumps(figures, indent=1) + "\n")
     about = f"{figures['processor']}, {figures['cores']} cores"
     games, enemies = figures["games"], figures["enemies"]
-    plots.line_plot(
+    _draw(
         result.output / "scaling_games.svg",
         [it["num_envs"] for it in games],
         [it["median"] for it in games],
@@ -139,7 +140,7 @@ def _write(result: Scaling) -> None:
         y_label="steps per second",
         log_x=True,
     )
-    plots.line_plot(
+    _draw(
         result.output / "scaling_enemies.svg",
         [it["mean_enemies"] for it in enemies],
         [it["microseconds_per_step"] for it in enemies],
@@ -148,6 +149,30 @@ def _write(result: Scaling) -> None:
         x_label="enemies on a board",
         y_label="microseconds per step of a game",
     )
+
+
+def _draw(
+    path: Path,
+    xs: Sequence[float],
+    ys: Sequence[float],
+    spread: Sequence[tuple[float, float]],
+    *,
+    title: str,
+    x_label: str,
+    y_label: str,
+    log_x: bool = False,
+) -> None:
+    """A line of medians with the y axis from 0, and error bars from minimum to maximum."""
+    figure, (axes,) = panels(title)
+    errors = [[y - low for y, (low, _) in zip(ys, spread, strict=True)]]
+    errors += [[high - y for y, (_, high) in zip(ys, spread, strict=True)]]
+    axes.errorbar(xs, ys, yerr=errors, color=COLOURS[0], marker="o", markersize=4, capsize=2)
+    if log_x:
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(xs, [f"{x:,.0f}" for x in xs], rotation=45, ha="right")
+    axes.set_ylim(bottom=0)
+    label(axes, "", x_label, y_label)
+    path.write_text(svg(figure))
 
 
 def _micros(*rates: float) -> Any:

@@ -1,24 +1,29 @@
 """Win rate against simulations, beside searches of a scripted player."""
 
 import json
+import math
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from benchmarks.command import RESULTS, run_command
-from benchmarks.plots import lines_plot, require_matplotlib
 from hackmatrix.agents.roster.names import A_NETWORK, SHIPPED, resolve
 from hackmatrix.core import machine
 from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.extras import need
 from hackmatrix.core.options import option
 from hackmatrix.research.bench.options import Options
 from hackmatrix.research.evaluation.agents import agent_player
 from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.statistics import estimate
+from hackmatrix.research.figures import COLOURS, label, panels, svg
 
 # Wins of a search with a scripted player's prior and a fitted value, by simulations: of 10,000,
 # 300, 150, 100 and 40 games.
@@ -59,7 +64,7 @@ class Rates(NamedTuple):
 
 def measure(options: SearchOptions) -> Rates:
     """Plays the games, and draws all that is known."""
-    require_matplotlib()
+    need("matplotlib")
     enable_compilation_cache()
     options.out.mkdir(parents=True, exist_ok=True)
     kept = options.out / "search.json"
@@ -73,14 +78,28 @@ def measure(options: SearchOptions) -> Rates:
         (int(number), rate["wins"], rate["low"], rate["high"]) for number, rate in rates.items()
     ]
     theirs = [(number, wins, wins, wins) for number, wins in SCRIPTED.items()]
-    lines_plot(
-        plot,
-        {"network": ours, "scripted player": theirs},
-        title="Games won with a search before each action",
-        x_label="simulations",
-        y_label="wins",
-    )
+    _draw(plot, {"network": ours, "scripted player": theirs})
     return Rates(rates, plot)
+
+
+def _draw(path: Path, lines: Mapping[str, Sequence[tuple[float, float, float, float]]]) -> None:
+    """A line for each name, of points (x, y, low, high), over a logarithmic axis that has 0."""
+    figure, (axes,) = panels("Games won with a search before each action")
+    for (name, points), color in zip(lines.items(), COLOURS, strict=False):
+        xs, ys, lows, highs = np.transpose(points)
+        errors = [ys - lows, highs - ys]
+        axes.errorbar(
+            xs, ys, yerr=errors, color=color, marker="o", markersize=4, capsize=2, label=name
+        )
+    ticks = sorted({x for points in lines.values() for x, *_ in points})
+    axes.set_xscale("symlog", base=2, linthresh=4)
+    # A label would cover the next one if that is nearer than a third.
+    shown = [f"{x:,.0f}" if 3 * y > 4 * x else "" for x, y in pairwise([*ticks, math.inf])]
+    axes.set_xticks(ticks, shown)
+    label(axes, "", "simulations", "wins")
+    axes.yaxis.set_major_formatter("{x:.0%}")
+    axes.legend(loc="lower right", frameon=False)
+    path.write_text(svg(figure))
 
 
 def _numbers(listed: str) -> list[int]:

@@ -22,7 +22,9 @@ from hackmatrix.core.devices import mesh
 from hackmatrix.core.options import option
 from hackmatrix.environments.interface.environment import PyTree
 from hackmatrix.environments.interface.metric import Metric, Over, Shown
-from hackmatrix.learning.algorithms.algorithm import (
+from hackmatrix.learning.algorithms.config import PQNConfig
+from hackmatrix.learning.algorithms.pqn import q_values
+from hackmatrix.learning.trainer.algorithm import (
     Learned,
     LearnerState,
     PolicyOutput,
@@ -30,8 +32,6 @@ from hackmatrix.learning.algorithms.algorithm import (
     Scalars,
     UpdateContext,
 )
-from hackmatrix.learning.algorithms.config import PQNConfig
-from hackmatrix.learning.algorithms.pqn import q_values
 from hackmatrix.learning.trainer.gradients import StepMetrics, clip_by_global_norm, gradient_step
 from hackmatrix.learning.trainer.hyperparameters import Hyperparameters
 from hackmatrix.learning.trainer.keys import Purpose

@@ -76,15 +76,6 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         terminalreporter.write_line(f"left out: {', '.join(parts)}")
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _programs_are_traced() -> Iterator[None]:
-    """Tests replace rules in memory; a kept program would be the one of before."""
-    with pytest.MonkeyPatch.context() as patch:
-        where = "hackmatrix.core.compiled.compilation_cache.keep_programs_in"
-        patch.setattr(where, lambda folder, **_: None)  # noqa: ARG005
-        yield
-
-
 @pytest.fixture(scope="module", autouse=True)
 def _programs_are_dropped(request: pytest.FixtureRequest) -> Iterator[None]:
     """The long suite compiles more in a process than XLA can map; a file has its own programs."""

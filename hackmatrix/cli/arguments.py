@@ -4,10 +4,12 @@ Errors are one line; for an unknown flag they suggest the most similar known one
 """
 
 import argparse
+import contextlib
 import dataclasses
 import difflib
+import re
 import textwrap
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar
 
 from hackmatrix.core import named_code
@@ -80,6 +82,19 @@ def parse_explicit(
         if option.names_code and option.name in given:
             named_code.allow(str(given[option.name]))
     return [{name: given[name] for name in table if name in given} for table in tables]
+
+
+@contextlib.contextmanager
+def as_typed(tables: Sequence[Mapping[str, Option]], argv: Sequence[str]) -> Iterator[None]:
+    """Context in which errors call an option by the name that was typed, if it has several."""
+    try:
+        yield
+    except UserError as error:
+        text, typed = str(error), {word.split("=")[0] for word in argv}
+        for option in (option for table in tables for option in table.values()):
+            for alias in typed.intersection(map(flag, option.aliases)):
+                text = re.sub(rf"{flag(option.name)}(?![\w-])", alias, text)
+        raise UserError(text) from error
 
 
 def run_subcommand(

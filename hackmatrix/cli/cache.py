@@ -1,4 +1,4 @@
-"""`hackmatrix cache`: shows and empties the folder of compiled and kept programs."""
+"""`hackmatrix cache`: shows and empties the folder of compiled programs."""
 
 import os
 import time

@@ -13,9 +13,10 @@ from hackmatrix.cli import train
 from hackmatrix.cli.main import FAILED, exit_code
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.processes.supervisor import RESTART_ME
+from hackmatrix.learning.settings.config import RunConfig
 
 if TYPE_CHECKING:
-    from hackmatrix.core.processes.team import Team
+    from hackmatrix.core.devices.team import Team
 
 _COMMAND = "hackmatrix train"
 
@@ -29,8 +30,12 @@ def main(argv: list[str]) -> int:
 def _train(argv: list[str], pipe: int) -> int:
     command = train.parse(argv)
     options = command.options
-    from hackmatrix.core.processes.team import LostError, TeamConfig, join
+    from hackmatrix.core.devices.team import LostError, TeamConfig, join
+    from hackmatrix.learning.settings.devices import set_up_devices
 
+    settings = {**command.in_file, **command.flags}
+    of_devices = {name: settings[name] for name in ("device", "num_devices") if name in settings}
+    set_up_devices(RunConfig(**of_devices), options.num_processes or 1)
     place = TeamConfig(
         options.coordinator, options.num_processes, options.process_id, options.heartbeat_timeout
     )
@@ -66,7 +71,7 @@ def _follow(team: "Team") -> int:
     from hackmatrix.learning.run.multi_process import follow
 
     print(f"process {team.index} of {team.size}, led by process 0", flush=True)
-    enable_compilation_cache(writes=False)
+    enable_compilation_cache()
     code = exit_code(_COMMAND, lambda: follow(team))
     if code:
         print(f"process {team.index} of {team.size} ends with exit code {code}", flush=True)

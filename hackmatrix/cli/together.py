@@ -135,20 +135,20 @@ class Together:
         self, argv: list[str], log: TextIO, stop: TrainingStop
     ) -> Generator[Call, CallResult, int]:
         command = train.parse(argv)
-        config, start, notes = train.prepare(command, command.options)
-        with Console(log) as console:
+        with command.open() as run, Console(log) as console:
+            config, notes = train.prepare(command, run.options, run.start)
             for note in notes:
                 console.say(note)
             outcome = yield from training(
                 config,
-                command.options,
+                run.options,
                 console,
                 nullcontext(stop),
-                start=start,
+                start=run.start,
                 make_evaluate=self._make_evaluate,
                 programs=self._programs,
             )
-            for line in train.summary(outcome, start.course(config.learning), config):
+            for line in train.summary(outcome, run.start.course(config.learning), config):
                 console.say(line)
         return train.code_of(outcome)
 

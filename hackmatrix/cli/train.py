@@ -1,5 +1,6 @@
 """`hackmatrix train`: trains an agent."""
 
+import contextlib
 import os
 import re
 import shlex
@@ -8,38 +9,28 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hackmatrix.cli.arguments import parse_explicit
+from hackmatrix.cli.arguments import as_typed, parse_explicit
 from hackmatrix.cli.environment_variables import add_variables
 from hackmatrix.cli.main import FAILED, SIGNALLED
-from hackmatrix.cli.train_bucket import (
-    TrainBuckets,
-    Values,
-    buckets_of,
-    choose_name,
-    fetch_source,
-    hold_lease,
-    localise,
-    mirror_run,
-    resume_or_start,
-)
 from hackmatrix.core.configs import CONFIGS, config_file, describe_configs
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.extras import need
-from hackmatrix.core.options import flag, options_of
+from hackmatrix.core.options import Option, flag, options_of
 from hackmatrix.core.processes.supervisor import RESTART_ME, supervise
 from hackmatrix.core.processes.typed_command import command_name
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.registry import check_code, environment_id
 from hackmatrix.environments.task_list import TaskList
 from hackmatrix.game import native
-from hackmatrix.learning.algorithms.config import Course
 from hackmatrix.learning.reporting.config import ReportConfig
+from hackmatrix.learning.run.location import OpenRun, RunLocation, Values
 from hackmatrix.learning.settings.config import OPTIONS, RunConfig, TrainConfig
 from hackmatrix.learning.settings.train_options import TrainOptions
+from hackmatrix.learning.trainer.config import Course
 from hackmatrix.runs.storage.bucket import Unreachable
 
 if TYPE_CHECKING:
-    from hackmatrix.core.processes.team import Team
+    from hackmatrix.core.devices.team import Team
     from hackmatrix.learning.reporting.console import Console
     from hackmatrix.learning.run.loop import RunOutcome
     from hackmatrix.learning.run.start import Start
@@ -89,7 +80,7 @@ class TrainCommand(NamedTuple):
     flags: Values  # settings of `TrainConfig`
     in_file: Values  # likewise, of the file of --config
     option_values: Values  # fields of `TrainOptions`
-    buckets: TrainBuckets
+    location: RunLocation
     notes: list[str]  # on variables of the environment that stand for flags
 
     @property
@@ -97,9 +88,21 @@ class TrainCommand(NamedTuple):
         """The options of the command, as far as they don't depend on what is in a bucket."""
         return TrainOptions(**self.option_values)
 
+    def open(self, *, trains: bool = True) -> contextlib.AbstractContextManager[OpenRun]:
+        """Context in which the run is here, with the start of it; see `RunLocation.open`."""
+        settings = {**self.in_file, **self.flags}
+        runs: Path = settings.get("checkpoint_dir", RunConfig.checkpoint_dir)
+        fetch = _fetcher(settings) if settings.get("wandb", True) else None
+        return self.location.open(self.option_values, runs, fetch, trains=trains)
+
 
 def main(argv: list[str]) -> int:
     """Runs the command."""
+    with as_typed(_tables(), argv):
+        return _main(argv)
+
+
+def _main(argv: list[str]) -> int:
     command = parse(argv)
     options = command.options
     if options.list_configs:
@@ -117,7 +120,7 @@ def parse(argv: list[str]) -> TrainCommand:
         UserError: an option is wrong; no bucket has been asked.
     """
     flags, option_values = parse_explicit(
-        [OPTIONS, options_of(TrainOptions)],
+        _tables(),
         argv,
         command="hackmatrix train",
         purpose="Trains an agent by PPO or PQN, with checkpoints from which it resumes exactly. "
@@ -127,9 +130,13 @@ def parse(argv: list[str]) -> TrainCommand:
     )
     in_file = _in_file(option_values)
     notes = add_variables(os.environ, flags, option_values, in_file)
-    places = buckets_of({**in_file, **flags}, option_values)
-    flags, option_values = localise(places, flags, option_values)
-    return TrainCommand(flags, in_file, option_values, places, notes)
+    location = RunLocation.of({**in_file, **flags}, option_values)
+    flags, option_values = location.localise(flags, option_values)
+    return TrainCommand(flags, in_file, option_values, location, notes)
+
+
+def _tables() -> list[dict[str, Option]]:
+    return [OPTIONS, options_of(TrainOptions)]
 
 
 def is_distributed(command: TrainCommand) -> bool:
@@ -163,11 +170,8 @@ def run(command: TrainCommand, team: "Team | None" = None) -> int:
 def _print_config(command: TrainCommand) -> int:
     from hackmatrix.learning.settings.config_file import dump_config
 
-    buckets, option_values = resume_or_start(
-        command.buckets, command.option_values, _folder_of_runs(command)
-    )
-    option_values = fetch_source(buckets._replace(goes_on=False), option_values)
-    config, _, _ = _settle(command.flags, command.in_file, TrainOptions(**option_values))
+    with command.open(trains=False) as run:
+        config, _ = _settle(command.flags, command.in_file, run.options, run.start)
     print(dump_config(config), end="")
     return 0
 
@@ -177,19 +181,14 @@ def _run(command: TrainCommand, team: "Team | None") -> int:
     need("jax", "flax")
     from hackmatrix.learning.reporting.console import Console
 
-    buckets, option_values = resume_or_start(
-        command.buckets, command.option_values, _folder_of_runs(command)
-    )
-    buckets, option_values = choose_name(buckets, option_values)
-    with hold_lease(buckets) as lease:
-        options = TrainOptions(**fetch_source(buckets, option_values))
-        config, start, notes = prepare(command, options)
-        course = start.course(config.learning)
+    with command.open() as run:
+        config, notes = prepare(command, run.options, run.start)
+        course = run.start.course(config.learning)
         with Console() as console:
             for note in notes:
                 console.say(note)
-            with mirror_run(buckets, lease, console, rewinds=options.rewind) as mirror:
-                outcome = _train(config, options, start, console, team)
+            with run.mirror(console) as mirror:
+                outcome = _train(config, run.options, run.start, console, team)
         for line in summary(outcome, course, config):
             console.say(line)
     code = code_of(outcome)
@@ -198,29 +197,24 @@ def _run(command: TrainCommand, team: "Team | None") -> int:
     return code or (FAILED if mirror.is_over else RESTART_ME)
 
 
-def prepare(command: TrainCommand, options: TrainOptions) -> tuple[TrainConfig, "Start", list[str]]:
-    """The configuration, where the run starts, and what to say of them.
+def prepare(
+    command: TrainCommand, options: TrainOptions, start: "Start"
+) -> tuple[TrainConfig, list[str]]:
+    """The configuration, and what to say of it.
 
     Raises:
         UserError: a setting is not valid, or names code that no flag does.
     """
     from hackmatrix.learning.run.run_folder import check_run_folder
 
-    config, start, notes = _settle(command.flags, command.in_file, options)
+    config, notes = _settle(command.flags, command.in_file, options, start)
     _check_code(config, command, options)
     check_run_folder(config, options, start)
     if _is_hackmatrix(config):
         notes += [note for note in (native.missing_note(),) if note is not None]
     beside = [_BESIDE] if start.is_beginning and _is_hackmatrix(config) else []
     plan = _plan(config, start.course(config.learning))
-    return config, start, [*command.notes, *notes, plan, *beside]
-
-
-def _folder_of_runs(command: TrainCommand) -> Path:
-    folder: Path = {**command.in_file, **command.flags}.get(
-        "checkpoint_dir", RunConfig.checkpoint_dir
-    )
-    return folder
+    return config, [*command.notes, *notes, plan, *beside]
 
 
 def _in_file(option_values: Values) -> Values:
@@ -230,19 +224,15 @@ def _in_file(option_values: Values) -> Values:
 
 
 def _settle(
-    flags: Values, in_file: Values, options: TrainOptions
-) -> tuple[TrainConfig, "Start", list[str]]:
-    """The configuration, where the run starts, and notes on automatic choices."""
-    from hackmatrix.learning.run.start import find_start
+    flags: Values, in_file: Values, options: TrainOptions, start: "Start"
+) -> tuple[TrainConfig, list[str]]:
+    """The configuration, and notes on automatic choices."""
     from hackmatrix.learning.settings.config_file import DEFAULT, default_settings
     from hackmatrix.learning.settings.resolve import resolve
 
-    settings = {**in_file, **flags}
-    folder = settings.get("checkpoint_dir", RunConfig.checkpoint_dir)
-    start = find_start(options, folder, _fetcher(settings) if settings.get("wandb", True) else None)
     if not start.is_beginning and "init_from" in flags:
         raise UserError("--init-from starts a new run: give it without --resume")
-    if start.run is not None and "checkpoint_dir" not in settings:
+    if start.run is not None and "checkpoint_dir" not in {**in_file, **flags}:
         flags = flags | {"checkpoint_dir": start.run.parent}  # also if it has been moved
     if options.auto_tune and not options.print_config:
         print("looking for devices ...", flush=True)
@@ -258,7 +248,7 @@ def _settle(
         )
     except UserError as error:
         raise UserError(f"{error}{_from_file(str(error), flags, options)}") from None
-    return config, start, by_default + notes
+    return config, by_default + notes
 
 
 def _from_file(error: str, flags: Values, options: TrainOptions) -> str:

@@ -1,1 +1,1 @@
-"""The base of all else: errors, options, files, devices, compiled programs, charts."""
+"""The base of all else: errors, options, files, devices, compiled programs."""

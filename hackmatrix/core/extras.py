@@ -13,9 +13,7 @@ from hackmatrix.core.errors import UserError
 
 # The extra that brings a module; `pyproject.toml` has the packages.
 EXTRAS = {
-    **dict.fromkeys(
-        ("jax", "jaxlib", "flatbuffers", "flax", "optax", "orbax", "tensorboardX"), "train"
-    ),
+    **dict.fromkeys(("jax", "jaxlib", "flax", "optax", "orbax", "tensorboardX"), "train"),
     **dict.fromkeys(("google", "google_crc32c"), "bucket"),
     **dict.fromkeys(("gymnax", "six"), "classic"),
     **dict.fromkeys(("onnx", "safetensors"), "exchange"),
@@ -24,7 +22,7 @@ EXTRAS = {
     **dict.fromkeys(("rich", "textual"), "terminal"),
     "PIL": "film",
     "imageio_ffmpeg": "mp4",
-    "matplotlib": "bench",
+    "matplotlib": "plots",
     "minari": "minari",
     "optuna": "tune",
     "wandb": "wandb",

@@ -15,6 +15,7 @@ from hackmatrix.runs.folder import CONFIG
 from hackmatrix.runs.names import is_checkpoint_name, update_of_name
 from hackmatrix.runs.params import agent_folders, newest_params, numbered_params
 
+_RUNS = Path("checkpoints")  # the folder of runs by default
 _PARAMS = re.compile(r"(?:params_(?P<update>\d+)|final_params)\.npz")
 
 
@@ -28,10 +29,13 @@ def run_of_name(path: Path) -> Path:
     for run in (folder, *([folder.parent] if folder.name == FOLDER else [])):
         if (run / CONFIG).is_file():
             return run
-    runs = [each for each in folder.iterdir() if _has_params(each)] if folder.is_dir() else []
-    if not runs:
-        raise UserError(f"{path}: there is no such file, and {folder} holds no run with params")
-    return max(runs, key=_time_written)
+    if (newest := _newest_in(folder)) is not None:
+        return newest
+    missing = f"{path}: there is no such file, and {folder} holds no run with params"
+    for other in (folder.parent, _RUNS):
+        if (newest := _newest_in(other)) is not None:
+            raise UserError(f"{missing}; {other} does: {newest / path.name}")
+    raise UserError(f"{missing}: `hackmatrix train` makes one")
 
 
 def checkpoint_of_name(path: Path) -> Checkpoint | None:
@@ -76,6 +80,12 @@ def params_of_name(path: Path) -> Path:
         there = f"; there are {', '.join(map(str, sorted(numbered)))}" if numbered else ""
         raise UserError(f"{path}: {run} has no params{which}{there}")
     return params
+
+
+def _newest_in(folder: Path) -> Path | None:
+    """The run in a folder whose params are newest; None if there is none."""
+    runs = [each for each in folder.iterdir() if _has_params(each)] if folder.is_dir() else []
+    return max(runs, key=_time_written, default=None)
 
 
 def _instead(run: Path) -> str:

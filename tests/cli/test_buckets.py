@@ -13,7 +13,7 @@ from garbage import only_new_garbage
 from made_runs import make_run as make_trained
 
 from hackmatrix.cli.main import main
-from hackmatrix.cli.train_bucket import TrainBuckets, buckets_of, localise
+from hackmatrix.learning.run.location import RunLocation
 from hackmatrix.runs.buckets import lease, mirror
 from hackmatrix.runs.buckets.bucket_file import home_of, write_home
 from hackmatrix.runs.names import next_name
@@ -43,79 +43,79 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeBucket
 @pytest.mark.parametrize(
     ("settings", "options", "expected"),
     [
-        ({}, {}, TrainBuckets()),
-        ({"checkpoint_dir": Path("runs")}, {"resume": "runs/x"}, TrainBuckets()),
-        ({"checkpoint_dir": Path(URL)}, {}, TrainBuckets(RUNS)),
+        ({}, {}, RunLocation()),
+        ({"checkpoint_dir": Path("runs")}, {"resume": "runs/x"}, RunLocation()),
+        ({"checkpoint_dir": Path(URL)}, {}, RunLocation(RUNS)),
         (
             {"checkpoint_dir": Path(URL)},
             {"run_name": "x", "run_suffix": "large"},
-            TrainBuckets(RUNS, target=RUNS / "x-large", folder=HERE / "x-large"),
+            RunLocation(RUNS, target=RUNS / "x-large", folder=HERE / "x-large"),
         ),
         (
             {},
             {"output_dir": Path(URL) / "x"},
-            TrainBuckets(target=RUNS / "x", folder=HERE / "x"),
+            RunLocation(target=RUNS / "x", folder=HERE / "x"),
         ),
         (
             {"checkpoint_dir": Path(URL)},
             {"resume": f"{URL}/x"},
-            TrainBuckets(RUNS, RUNS / "x", None, RUNS / "x", HERE / "x", goes_on=True),
+            RunLocation(RUNS, RUNS / "x", None, RUNS / "x", HERE / "x", goes_on=True),
         ),
         (
             {},
             {"resume": f"{URL}/x/checkpoints/20", "rewind": True},
-            TrainBuckets(RUNS, RUNS / "x", None, RUNS / "x", HERE / "x", goes_on=True),
+            RunLocation(RUNS, RUNS / "x", None, RUNS / "x", HERE / "x", goes_on=True),
         ),
         (
             {"checkpoint_dir": Path(URL)},
             {"resume_run": "x"},
-            TrainBuckets(RUNS, RUNS / "x", None, RUNS / "x", HERE / "x", goes_on=True),
+            RunLocation(RUNS, RUNS / "x", None, RUNS / "x", HERE / "x", goes_on=True),
         ),
         (
             {},
             {"resume": f"{URL}/x", "run_name": "x"},
-            TrainBuckets(RUNS, RUNS / "x", None, RUNS / "x", HERE / "x", goes_on=True),
+            RunLocation(RUNS, RUNS / "x", None, RUNS / "x", HERE / "x", goes_on=True),
         ),
         (
             {},
             {"resume": f"{URL}/x", "run_name": "y"},
-            TrainBuckets(RUNS, RUNS / "x", None, RUNS / "y", HERE / "y"),
+            RunLocation(RUNS, RUNS / "x", None, RUNS / "y", HERE / "y"),
         ),
         (
             {"checkpoint_dir": Path("runs")},
             {"resume": f"{URL}/x", "run_name": "x"},
-            TrainBuckets(None, RUNS / "x"),
+            RunLocation(None, RUNS / "x"),
         ),
         (
             {},
             {"resume": f"{URL}/x/final_params.npz"},
-            TrainBuckets(None, None, RUNS / "x/final_params.npz"),
+            RunLocation(None, None, RUNS / "x/final_params.npz"),
         ),
     ],
 )
 def test_where_runs_are(
-    settings: dict[str, Any], options: dict[str, Any], expected: TrainBuckets
+    settings: dict[str, Any], options: dict[str, Any], expected: RunLocation
 ) -> None:
-    assert buckets_of(settings, options) == expected
+    assert RunLocation.of(settings, options) == expected
 
 
 def test_a_folder_here_remembers_its_bucket(tmp_path: Path) -> None:
     run = make_run(tmp_path / "x", 20)
     write_home(run, RUNS / "x")
-    expected = TrainBuckets(target=RUNS / "x", folder=run, goes_on=True)
+    expected = RunLocation(target=RUNS / "x", folder=run, goes_on=True)
     for named in (run, run / "checkpoints", run / "checkpoints" / "20"):
-        assert buckets_of({}, {"resume": str(named)}) == expected
+        assert RunLocation.of({}, {"resume": str(named)}) == expected
     for other in ({"run_suffix": "y"}, {"run_name": "y"}, {"output_dir": tmp_path / "y"}):
-        assert buckets_of({}, {"resume": str(run), **other}) == TrainBuckets()
-    assert buckets_of({}, {"resume": str(run / "params_20.npz")}) == TrainBuckets()
+        assert RunLocation.of({}, {"resume": str(run), **other}) == RunLocation()
+    assert RunLocation.of({}, {"resume": str(run / "params_20.npz")}) == RunLocation()
     copy = run.rename(tmp_path / "copy")
-    assert buckets_of({}, {"resume": str(copy)}) == TrainBuckets()
+    assert RunLocation.of({}, {"resume": str(copy)}) == RunLocation()
 
 
 def test_folders_here_stand_for_those_in_buckets() -> None:
     flags, options = {"checkpoint_dir": Path(URL)}, {"output_dir": Path(URL) / "x"}
-    places = buckets_of(flags, options)
-    assert localise(places, flags, options) == (
+    location = RunLocation.of(flags, options)
+    assert location.localise(flags, options) == (
         {"checkpoint_dir": HERE},
         {"output_dir": HERE / "x"},
     )
@@ -271,7 +271,7 @@ def test_what_can_not_be_uploaded_is_an_exit_code_of_its_own(
 ) -> None:
     monkeypatch.setattr(mirror, "END_SECONDS", 0.2)
     monkeypatch.setattr(mirror, "_QUIET_SECONDS", 0.1)
-    monkeypatch.setattr("hackmatrix.cli.train_bucket.PATIENCE", 0.3)
+    monkeypatch.setattr("hackmatrix.learning.run.location.PATIENCE", 0.3)
     fake.faults = [Fault("503", 1000, "POST", "manifest")]
     assert main(["train", "--checkpoint-dir", URL, "--run-name", "mine"]) == 75
     assert (HERE / "mine" / "checkpoints" / "20").is_dir()
@@ -282,7 +282,7 @@ def test_what_can_not_be_uploaded_is_an_exit_code_of_its_own(
 def test_a_bucket_that_does_not_answer_ends_the_command_soon(
     fake: FakeBucket, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hackmatrix.cli.train_bucket.FIRST_PATIENCE", 0.3)
+    monkeypatch.setattr("hackmatrix.learning.run.location.FIRST_PATIENCE", 0.3)
     monkeypatch.setattr("hackmatrix.runs.buckets.cache.FIRST_PATIENCE", 0.3)
     fake.is_down = True
     code, line = fails(["train", "--checkpoint-dir", URL, "--run-name", "mine"], capsys)

@@ -159,9 +159,8 @@ def test_the_plot_has_panels_for_steps_for_seconds_and_of_profiles(
     compared(capsys, *runs, "--plot", tmp_path / "plot.svg")
     text = (tmp_path / "plot.svg").read_text()
     ElementTree.fromstring(text)
-    assert text.count('stroke-width="0.8"') == 2 * 4  # a thin line for each agent
-    assert text.count('stroke-width="2"') == 2 * 2 + 2  # of groups, and their profiles
-    assert text.count("<polygon") == 2 * 2 + 2
+    assert text.count("stroke-opacity: 0.45") == 2 * 4  # a thin line for each agent
+    assert text.count('id="FillBetweenPolyCollection') == 2 * 2 + 2  # of groups, and profiles
     assert ">lr 0.1<" in text
     assert "nan" not in text
 

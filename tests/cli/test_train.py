@@ -118,6 +118,7 @@ def test_help_shows_every_flag_and_an_example_without_importing_jax() -> None:
         (["--lrr", "1"], "unknown argument --lrr, did you mean --lr?"),
         (["--learning-rate", "1"], "unknown argument --learning-rate, did you mean --lr?"),
         (["--resume", "x"], "--resume x: there is no such file or folder"),
+        (["--resume-from", "x"], "--resume-from x: there is no such file or folder"),
         (["--resume", ""], "--resume must name a run's folder"),
         (["--resume", "x.npz"], "--resume x.npz: there is no such file"),
         (["--resume-run", ".."], "--resume-run must be 1 to 100 letters"),

@@ -20,7 +20,6 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "compact": hackmatrix.make,
     "tactical": lambda: hackmatrix.make(layout="tactical", reward="progress"),
     "planes": lambda: hackmatrix.make(observation="planes"),
-    "in Python": lambda: hackmatrix.make(engine="python"),
     "several tasks": lambda: hackmatrix.make("frog:Frog+HackMatrix-v1"),
     "curriculum": lambda: with_curriculum(hackmatrix.make(), Curriculum.of("programs")),
     "wrapped": lambda: LogEpisodes(FloatObservations(NoAutoReset(hackmatrix.make()))),

@@ -78,8 +78,7 @@ def environments() -> Iterator[Any]:
 
 
 def more_environments() -> Iterator[Any]:
-    for engine in ("jax", "python"):
-        yield from played(hackmatrix.make(engine=engine))
+    yield from played(hackmatrix.make(engine="jax"))
     yield from played(hackmatrix.make(observation="planes", reward="progress"))
     yield from played(hackmatrix.make("CartPole-v1"))
     yield from played(hackmatrix.make("frog:Frog+HackMatrix-v1"))

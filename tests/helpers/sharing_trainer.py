@@ -14,7 +14,8 @@ from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.core.options import options_of
 from hackmatrix.environments.hackmatrix.env import HackMatrixEnv
 from hackmatrix.environments.interface.environment import Environment
-from hackmatrix.learning.algorithms.config import Course, PPOConfig
+from hackmatrix.learning.algorithms.config import PPOConfig
+from hackmatrix.learning.trainer.config import Course
 from hackmatrix.learning.trainer.trainer import Trainer
 
 _PROGRAMS: dict[Any, Any] = {}
@@ -33,9 +34,7 @@ class SharingTrainer(Trainer):
         *,
         agents: range = range(1),
         detect_anomaly: bool = False,
-        kept_as: str | None = None,
     ) -> None:
-        del kept_as  # nothing is kept on disk
         super().__init__(
             env, config, network, devices, course, agents=agents, detect_anomaly=detect_anomaly
         )

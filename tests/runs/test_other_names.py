@@ -89,8 +89,12 @@ def test_what_a_run_does_not_have_is_said(tmp_path: Path, run: Path) -> None:
         checkpoint_of_name(run / "checkpoint_30.pkl")
     with pytest.raises(UserError, match=r"mine has no params of update 30; there are 20, 40$"):
         params_of_name(run / "checkpoint_30.pkl")
-    with pytest.raises(UserError, match=r"no such file, and .*empty holds no run with params$"):
-        params_of_name(tmp_path / "empty" / "checkpoint_30.pkl")
+    missing = "no such file, and .*empty holds no run with params"
+    there = f"{missing}; {run.parent} does: {run}/checkpoint_30.pkl$"
+    with pytest.raises(UserError, match=there):
+        params_of_name(run.parent / "empty" / "checkpoint_30.pkl")
+    with pytest.raises(UserError, match=f"{missing}: `hackmatrix train` makes one$"):
+        params_of_name(tmp_path / "nowhere" / "empty" / "checkpoint_30.pkl")
     early = make_run(tmp_path / "early", final=False)
     with pytest.raises(UserError, match=r"early has no params$"):
         params_of_name(early / "checkpoint.pkl")

@@ -1,6 +1,6 @@
 """Table of the algorithms that train networks, by name. Imports no JAX, so that `--help` is fast.
 
-A new algorithm is a class with the members of `learning/algorithms/algorithm.py` and a row of this
+A new algorithm is a class with the members of `learning/trainer/algorithm.py` and a row of this
 table; or it is the user's own, whose name is `module:Class`. The table is here because an agent
 plays as the algorithm that trained it means its network to be read.
 """

@@ -14,7 +14,6 @@ from jax.stages import Traced
 
 from hackmatrix.cloud.targets import hlo, loops
 from hackmatrix.cloud.targets.chips import Target
-from hackmatrix.core.compiled.kept_programs import keep_programs_in
 from hackmatrix.core.devices.mesh import SHARDED, first_index, on_devices
 from hackmatrix.core.errors import UserError
 from hackmatrix.learning.settings.config import TrainConfig
@@ -70,9 +69,7 @@ def compiled(
         UserError: the chips can't share the games, or what is compiled does not fit into their
             memory.
     """
-    # Kept programs have lost the names of their loops, and compiling is timed.
-    keep_programs_in(None)
-    jax.config.update("jax_enable_compilation_cache", False)
+    jax.config.update("jax_enable_compilation_cache", False)  # compiling is timed
     if config.num_groups % len(devices):
         raise UserError(
             f"{len(devices)} chips of {target.name} cannot share "

@@ -1,1 +1,1 @@
-"""Compiled programs on disk: their folder, their keys and their signatures."""
+"""Compiled programs on disk: their folder and its size."""

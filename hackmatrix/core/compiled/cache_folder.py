@@ -1,8 +1,8 @@
-"""The folder of compiled and kept programs: which it is, who may use it, how it stays small.
+"""The folder of compiled programs: which it is, who may use it, how it stays small.
 
-JAX writes its compiled programs there itself (`compilation_cache.py`), `kept_programs.py` the
-programs that are kept before they are compiled. A user may have chosen a folder with other files
-in it, so a file belongs to the cache only if it has a name that one of the two gives.
+JAX writes its programs there itself (`compilation_cache.py`), `game/native/cuda.py` the kernels of
+the native engine. A user may have chosen a folder with other files in it, so a file belongs to the
+cache only if it has a name that one of the two gives.
 """
 
 import os
@@ -18,7 +18,7 @@ VARIABLE = "JAX_COMPILATION_CACHE_DIR"  # JAX's own: names another folder, or no
 MOST_BYTES = 2**30
 
 _HASH = "[0-9a-f]{64}"
-_KEPT = re.compile(rf"{_HASH}-hackmatrix")
+_KERNELS = re.compile(rf"{_HASH}-hackmatrix")
 _COMPILED = re.compile(rf".+-{_HASH}-(cache|atime)")
 _UNFINISHED = re.compile(rf"{re.escape(PARTIAL)}{_HASH}-hackmatrix-\d+")  # its process was killed
 _OF_XLA = "xla_gpu_per_fusion_autotune_cache_dir"  # XLA's own, beside JAX's
@@ -30,11 +30,11 @@ class CacheEntry(NamedTuple):
     path: Path
     size: int  # bytes
     used: float  # seconds since the epoch, as far as the file system records it
-    is_kept_program: bool
+    is_kernel: bool
 
 
-def kept_program_path(folder: Path, key: str) -> Path:
-    """The file of a kept program; `key` is a SHA-256 in hexadecimal."""
+def kernel_path(folder: Path, key: str) -> Path:
+    """The file of compiled kernels; `key` is a SHA-256 in hexadecimal."""
     return folder / f"{key}-hackmatrix"
 
 
@@ -104,10 +104,8 @@ def entries(folder: Path) -> list[CacheEntry]:
             file = path.stat(follow_symlinks=False)
         except OSError:  # another process has removed it
             continue
-        kept = _KEPT.fullmatch(path.name) is not None
-        cache_entries.append(
-            CacheEntry(path, file.st_size, max(file.st_atime, file.st_mtime), kept)
-        )
+        used, is_kernel = max(file.st_atime, file.st_mtime), _KERNELS.fullmatch(path.name)
+        cache_entries.append(CacheEntry(path, file.st_size, used, is_kernel is not None))
     return cache_entries
 
 
@@ -134,7 +132,7 @@ def least_recently_used(cache_entries: Iterable[CacheEntry], most_bytes: int) ->
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    patterns = _KEPT, _COMPILED, _UNFINISHED
+    patterns = _KERNELS, _COMPILED, _UNFINISHED
     try:
         for file in os.scandir(folder):
             if file.is_file(follow_symlinks=False):

@@ -13,7 +13,6 @@ from typing import Any
 import jax
 
 from hackmatrix.core.compiled import cache_folder
-from hackmatrix.core.compiled.kept_programs import keep_programs_in
 
 _READING = re.compile(r"Error reading persistent compilation cache entry for '([^']+)'")
 _WRITING = re.compile(r"Error writing persistent compilation cache entry for '[^']+': (.*)", re.S)
@@ -24,16 +23,12 @@ _NOT_KEPT = (
 )
 
 
-def enable_compilation_cache(*, writes: bool = True) -> None:
-    """Keeps programs on disk: what the compiler makes of them, and what it makes them from.
-
-    Of several processes that train together one alone `writes`; JAX sees to that for what the
-    compiler makes.
+def enable_compilation_cache() -> None:
+    """Lets JAX keep compiled programs on disk.
 
     The folder is the one that `JAX_COMPILATION_CACHE_DIR`, or JAX's own setting, names; otherwise
     one in the user's home. An empty name, or a folder in the home that others may write to,
-    disables the cache; by a relative path JAX keeps programs, and this package none. The functions
-    of HackMatrix must not be replaced in memory after this call: see `kept_programs.py`.
+    disables the cache.
     """
     named = jax.config.values["jax_compilation_cache_dir"]
     folder = cache_folder.default_folder() if named is None else cache_folder.local(named)
@@ -50,11 +45,10 @@ def enable_compilation_cache(*, writes: bool = True) -> None:
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     if "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES" not in os.environ:
         jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
-    keep_programs_in(folder, writes=writes)
-    if folder is not None and writes:
+    if folder is not None:
         found = cache_folder.entries(folder)
         # In a folder of the user's choice, compiled programs may be those of other projects.
-        ours = found if named is None else [entry for entry in found if entry.is_kept_program]
+        ours = found if named is None else [entry for entry in found if entry.is_kernel]
         cache_folder.remove(cache_folder.least_recently_used(ours, cache_folder.MOST_BYTES))
     warnings.showwarning = _Warnings(folder, warnings.showwarning)
 

@@ -4,7 +4,7 @@ A function run by `on_devices` sees its device's shard of sharded arrays and all
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import jax
@@ -66,22 +66,28 @@ def local(tree: Any) -> Any:
     return jax.tree.map(lambda x: x.addressable_data(0), tree)
 
 
-def from_process_0(array: np.ndarray, mesh: Mesh) -> np.ndarray:
-    """The array that process 0 gives; all processes call it at once.
+def sum_over_processes(array: np.ndarray, mesh: Mesh) -> np.ndarray:
+    """The sum of what all processes give; all of them call it at once.
 
     Args:
-        array: integers; the other processes give any of the same shape and dtype.
+        array: integers, of the same shape and dtype in all processes.
         mesh: devices of all processes.
     """
-    giver = [device.process_index for device in mesh.devices.flat].index(0)
+    processes = [device.process_index for device in mesh.devices.flat]
+    giver = processes.index(jax.process_index())
 
     def of_device(index: tuple[slice, ...] | None) -> np.ndarray:
-        place = 0 if index is None else index[0].start or 0
-        return (array if place == giver else np.zeros_like(array))[None]
+        number = 0 if index is None else index[0].start or 0
+        return (array if number == giver else np.zeros_like(array))[None]
 
     sharding = NamedSharding(mesh, SHARDED)
     each = jax.make_array_from_callback((mesh.size, *array.shape), sharding, of_device)
-    return np.asarray(on_devices(lambda x: psum(x[0]), mesh, SHARDED, REPLICATED)(each))
+    return np.asarray(_sum_over_devices(mesh)(each))
+
+
+@cache
+def _sum_over_devices(mesh: Mesh) -> Any:
+    return on_devices(lambda x: psum(x[0]), mesh, SHARDED, REPLICATED)
 
 
 def first_index(size: int) -> Array:

@@ -63,7 +63,6 @@ class CurriculumEnv(Wrapper):
         self._begin = over_games(
             starts.begin,
             _begin_results,
-            kept=env.games.IS_TRACED,
             levels=levels,
             engine=env.engine,
         )

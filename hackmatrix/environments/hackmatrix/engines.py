@@ -15,7 +15,7 @@ from hackmatrix.game.jaxgame.state import State
 
 Array = jax.Array
 
-ENGINES = ("auto", "native", "jax", "pallas", "python")
+ENGINES = ("auto", "native", "jax", "pallas")
 LEFT_OUT = "was left out at the installation"
 ANOTHER_JAX = f"was built for a later JAX than {jax.__version__}"
 
@@ -25,7 +25,6 @@ class Engine(Protocol):
 
     NAME: str
     Game: type  # how it keeps games
-    IS_TRACED: bool  # whether JAX traces and compiles its rules, for seconds
 
     def new_games(self, stream: Array, episode: Array) -> tuple[Array, EnvState]:
         """Starts N games; returns observations and states."""

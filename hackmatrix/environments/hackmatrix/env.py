@@ -115,9 +115,8 @@ class HackMatrixEnv:
             reward: "game", or one of `training_reward.py` to train with: "progress", "stages",
                 "programs", "win" or "score".
             engine: "jax", "native" (on CPUs and NVIDIA's GPUs), "pallas" (JAX's as one kernel, on
-                TPUs), "python" (the slow one that one reads), or "auto": the native engine or
-                Pallas where it plays, else JAX. They differ in speed and in how they keep a
-                state, and in no result but the last bit of "progress" in Python.
+                TPUs), or "auto": the native engine or Pallas where it plays, else JAX. They differ
+                in speed and in how they keep a state, and in no result.
             layout: of compact observations, the features that `features` makes of them:
                 "classic", "full" (the default) or "tactical".
             win_worth: points of score that a win alone is worth to the reward "score".
@@ -191,20 +190,19 @@ class HackMatrixEnv:
         return engine_of(self.engine)
 
     def engine_name(self) -> str:
-        """The engine that plays: "native", "jax" or "python"."""
+        """The engine that plays: "native", "jax" or "pallas"."""
         return self.games.NAME
 
     @cached_property
     def _new_games(self) -> Any:
         results = partial(_new_game_results, self.games)
-        return over_games(self.games.new_games, results, kept=self.games.IS_TRACED)
+        return over_games(self.games.new_games, results)
 
     @cached_property
     def _step(self) -> Any:
         return over_games(
             self.games.step,
             _step_results,
-            kept=self.games.IS_TRACED,
             max_episode_steps=self.max_episode_steps,
             auto_reset=self.auto_reset,
             progress=self.reward in ("progress", "stages", "programs"),
@@ -212,7 +210,7 @@ class HackMatrixEnv:
 
     @cached_property
     def _observe(self) -> Any:
-        return over_games(self.games.observe, _observe_results, kept=self.games.IS_TRACED)
+        return over_games(self.games.observe, _observe_results)
 
     @cached_property
     def _tactical(self) -> "TacticalIntegers":
@@ -359,7 +357,7 @@ class TacticalIntegers:
     @cached_property
     def _numbers(self) -> Any:
         engine = engine_of(self._engine_name)
-        return over_games(engine.tactical_numbers, _tactical_results, kept=engine.IS_TRACED)
+        return over_games(engine.tactical_numbers, _tactical_results)
 
     def __call__(self, observation_: jax.Array) -> jax.Array:
         """int8[TACTICAL_SIZE] of one observation."""

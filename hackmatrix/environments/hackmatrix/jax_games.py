@@ -24,7 +24,6 @@ __all__ = ["imagined"]
 
 Game = State
 NAME = "jax"
-IS_TRACED = True
 
 
 def new_games(stream: Array, episode: Array) -> tuple[Array, EnvState]:

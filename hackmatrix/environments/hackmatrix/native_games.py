@@ -20,7 +20,6 @@ __all__ = ["imagined", "tactical_numbers"]
 
 Game = XlaGames
 NAME = "native"
-IS_TRACED = False
 _FIELDS: Any = STATE.fields
 _STAGE = _FIELDS["stage"][1]  # its byte
 _OWNED = _FIELDS["position"][1] + _FIELDS["position"][0].fields["owned"][1]  # the first of 4

@@ -10,22 +10,16 @@ from jax.core import ShapedArray
 from jax.extend.core import Primitive
 from jax.interpreters import batching, mlir
 
-from hackmatrix.core.compiled.kept_programs import kept_program
 from hackmatrix.core.jax_defaults import with_jax_defaults
 
 
 def over_games(
-    rule: Callable[..., Any],
-    results: Callable[..., Any],
-    *,
-    kept: bool = True,
-    **settings: Hashable,
+    rule: Callable[..., Any], results: Callable[..., Any], **settings: Hashable
 ) -> Callable[..., Any]:
     """Makes a function of n games callable for one game, such that `jax.vmap` of it calls `rule`.
 
     Mapped twice, both axes become one batch. Because it is a primitive, the rule is traced only for
-    the batch that is really played; `jax.custom_vmap` would trace it for a single game first. And
-    it is traced only where no earlier process has kept its program on disk (`kept_programs.py`).
+    the batch that is really played; `jax.custom_vmap` would trace it for a single game first.
     The result can be pickled if `rule`, `results` and `settings` can.
 
     Args:
@@ -33,22 +27,19 @@ def over_games(
             of arrays with a leading axis of games.
         results: returns the result for one game as a tree of `jax.ShapeDtypeStruct`, from
             arguments of the same kind.
-        kept: whether its program is worth keeping.
-        settings: keyword arguments of the rule, whose text says all that they hold.
+        settings: keyword arguments of the rule.
     """
-    return partial(_one_game, rule, results, tuple(settings.items()), kept)
+    return partial(_one_game, rule, results, tuple(settings.items()))
 
 
 def _one_game(
-    rule: Callable[..., Any], results: Callable[..., Any], settings: Any, kept: bool, *args: Any
+    rule: Callable[..., Any], results: Callable[..., Any], settings: Any, *args: Any
 ) -> Any:
     leaves, tree = jax.tree.flatten(jax.tree.map(jnp.asarray, args))
     shapes = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in leaves]
     made, made_tree = jax.tree.flatten(results(*jax.tree.unflatten(tree, shapes)))
     batch = [x[None] for x in leaves]
-    out = _over_games.bind(
-        *batch, rule=rule, settings=settings, tree=tree, results=tuple(made), kept=kept
-    )
+    out = _over_games.bind(*batch, rule=rule, settings=settings, tree=tree, results=tuple(made))
     return jax.tree.unflatten(made_tree, [x[0] for x in out])
 
 
@@ -57,9 +48,9 @@ _over_games.multiple_results = True
 
 
 def _play(
-    *leaves: jax.Array, rule: Callable[..., Any], settings: Any, tree: Any, results: Any, kept: bool
+    *leaves: jax.Array, rule: Callable[..., Any], settings: Any, tree: Any, results: Any
 ) -> list[jax.Array]:
-    del results, kept
+    del results
     return jax.tree.leaves(rule(*jax.tree.unflatten(tree, leaves), **dict(settings)))
 
 
@@ -78,31 +69,14 @@ def _play_mapped(leaves: Any, axes: Any, **params: Any) -> tuple[list[jax.Array]
     return [x.reshape(size, -1, *x.shape[1:]) for x in out], [0] * len(out)
 
 
-def _name(
-    rule: Callable[..., Any], settings: Any, tree: Any, results: Any, kept: bool
-) -> str | None:
-    """Says which program it is; None if it is not to be kept.
-
-    Nor is one that is not made from the source of this package alone.
-    """
-    del results
-    if not kept or not rule.__module__.startswith("hackmatrix.") or "<" in rule.__qualname__:
-        return None
-    return f"{rule.__module__}.{rule.__qualname__}{settings}{tree}"
-
-
 @with_jax_defaults
 def _lower(context: mlir.LoweringRuleContext, *leaves: Any, **params: Any) -> Any:
-    """The lowering rule of the primitive: the kept program, or the rule traced here and now."""
-    play: Callable[..., Any] = partial(_play, **params)
-    platforms, name = context.module_context.platforms, _name(**params)
-    if name is not None and len(platforms) == 1:
-        play = kept_program(name, play, context.avals_in, platforms[0])
-    return mlir.lower_fun(play, multiple_results=True)(context, *leaves)
+    """The lowering rule of the primitive."""
+    return mlir.lower_fun(partial(_play, **params), multiple_results=True)(context, *leaves)
 
 
 _over_games.def_impl(
-    jax.jit(_over_games.bind, static_argnames=("rule", "settings", "tree", "results", "kept"))
+    jax.jit(_over_games.bind, static_argnames=("rule", "settings", "tree", "results"))
 )
 _over_games.def_abstract_eval(_result_avals)
 batching.primitive_batchers[_over_games] = _play_mapped

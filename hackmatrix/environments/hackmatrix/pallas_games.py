@@ -50,7 +50,6 @@ __all__ = [
 ]
 
 NAME = "pallas"
-IS_TRACED = True
 
 
 def step(state: EnvState, action: Array, **settings: Any) -> tuple[Any, ...]:

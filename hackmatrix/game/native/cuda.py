@@ -108,7 +108,7 @@ def _path_of(key: str) -> Path | None:
     folder = cache_folder.default_folder() if named is None else cache_folder.local(named)
     if folder is None or not cache_folder.make(folder):
         return None
-    return cache_folder.kept_program_path(folder, key)
+    return cache_folder.kernel_path(folder, key)
 
 
 def sources() -> dict[str, str]:

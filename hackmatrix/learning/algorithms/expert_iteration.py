@@ -17,7 +17,9 @@ from hackmatrix.agents.search.model import Searcher
 from hackmatrix.agents.search.rollouts import SearchSettings, improve
 from hackmatrix.environments.interface.environment import PyTree
 from hackmatrix.environments.interface.metric import Metric, Over, Shown
-from hackmatrix.learning.algorithms.algorithm import (
+from hackmatrix.learning.algorithms.config import ExpertIterationConfig
+from hackmatrix.learning.algorithms.value_loss import value_loss
+from hackmatrix.learning.trainer.algorithm import (
     Learned,
     LearnerState,
     PolicyOutput,
@@ -25,8 +27,6 @@ from hackmatrix.learning.algorithms.algorithm import (
     Scalars,
     UpdateContext,
 )
-from hackmatrix.learning.algorithms.config import ExpertIterationConfig
-from hackmatrix.learning.algorithms.value_loss import value_loss
 from hackmatrix.learning.trainer.batches import (
     Batch,
     Minibatches,

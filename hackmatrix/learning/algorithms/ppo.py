@@ -13,7 +13,9 @@ import optax
 from hackmatrix.agents.networks import distribution
 from hackmatrix.environments.interface.environment import PyTree
 from hackmatrix.environments.interface.metric import Metric
-from hackmatrix.learning.algorithms.algorithm import (
+from hackmatrix.learning.algorithms.config import PPOConfig
+from hackmatrix.learning.algorithms.value_loss import clipped_value_terms, value_terms
+from hackmatrix.learning.trainer.algorithm import (
     Learned,
     LearnerState,
     PolicyOutput,
@@ -21,8 +23,6 @@ from hackmatrix.learning.algorithms.algorithm import (
     Scalars,
     UpdateContext,
 )
-from hackmatrix.learning.algorithms.config import PPOConfig
-from hackmatrix.learning.algorithms.value_loss import clipped_value_terms, value_terms
 from hackmatrix.learning.trainer.batches import (
     Batch,
     Minibatches,

@@ -20,7 +20,8 @@ import optax
 from hackmatrix.agents.networks import distribution
 from hackmatrix.environments.interface.environment import PyTree
 from hackmatrix.environments.interface.metric import Metric, Over, Shown
-from hackmatrix.learning.algorithms.algorithm import (
+from hackmatrix.learning.algorithms.config import PQNConfig
+from hackmatrix.learning.trainer.algorithm import (
     Learned,
     LearnerState,
     PolicyOutput,
@@ -28,7 +29,6 @@ from hackmatrix.learning.algorithms.algorithm import (
     Scalars,
     UpdateContext,
 )
-from hackmatrix.learning.algorithms.config import PQNConfig
 from hackmatrix.learning.trainer.batches import (
     Batch,
     Minibatches,

@@ -11,7 +11,6 @@ import jax
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.version import __version__
 from hackmatrix.environments.registry import environment_id
-from hackmatrix.learning.algorithms.config import Course
 from hackmatrix.learning.reporting.console import Console
 from hackmatrix.learning.run.checkpoint_params import params_of
 from hackmatrix.learning.run.loop_state import LoopState
@@ -19,6 +18,7 @@ from hackmatrix.learning.run.snapshots import arrays_of
 from hackmatrix.learning.run.start import Start
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.trainer import seeds
+from hackmatrix.learning.trainer.config import Course
 from hackmatrix.learning.trainer.trainer import Trainer
 from hackmatrix.runs import exports
 from hackmatrix.runs.checkpoints import best_checkpoint, check_checkpoint

@@ -16,15 +16,12 @@ from typing import Any, NamedTuple, Protocol
 import jax
 
 from hackmatrix.agents.networks.network import Network
-from hackmatrix.core.processes.team import Team
-from hackmatrix.core.version import ENVIRONMENT_ID, __version__
+from hackmatrix.core.devices.team import Team
+from hackmatrix.core.version import __version__
 from hackmatrix.environments.interface.environment import (
     Environment,
     PyTree,
-    optional_members,
 )
-from hackmatrix.environments.registry import environment_id
-from hackmatrix.learning.algorithms.config import Course
 from hackmatrix.learning.reporting.console import Console
 from hackmatrix.learning.run.chunks import Call, CallResult, Chunks
 from hackmatrix.learning.run.initial_state import make_initial_state
@@ -41,6 +38,7 @@ from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.devices import choose_devices
 from hackmatrix.learning.settings.train_options import TrainOptions
 from hackmatrix.learning.trainer import seeds
+from hackmatrix.learning.trainer.config import Course
 from hackmatrix.learning.trainer.trainer import Trainer
 from hackmatrix.runs.checkpoints import best_checkpoint
 from hackmatrix.runs.exports import newest_export
@@ -179,12 +177,9 @@ def training(
     if team is not None:
         tell_trainer(team, config, course, detect_anomaly=options.detect_anomaly)
     devices = _devices(config, options, console, team)
-    is_ours = environment_id(config.environment.name) == ENVIRONMENT_ID and not (
-        env or config.network.is_own
-    )
     env = env or config.environment.make(config.run.engine)
     trained = config.environment.for_training(env)
-    trainer = _trainer(trained, config, devices, course, options, team, is_ours, programs)
+    trainer = _trainer(trained, config, devices, course, options, team, programs)
     with open_run_folder(config, options, start) as run, stopping as stop:
         first = _compile(trainer, config, start, options, console)
         prepare_run_folder(run, config, options, start, console)
@@ -285,7 +280,7 @@ def _nan_if_broken(params: PyTree, result: dict[str, float]) -> dict[str, float]
 
 def _is_stop_requested(stop: Stopping, team: Team | None, console: Console) -> bool:
     """Whether a signal has reached this process or, which is taken for the same, another one."""
-    if team is not None and not stop.is_requested and (number := team.stop_signal()) is not None:
+    if team is not None and not stop.is_requested and (number := team.stop_signal) is not None:
         stop.signal = number
         console.say(f"stopping: {number.name} has reached another process")
     return stop.is_requested
@@ -309,17 +304,11 @@ def _trainer(
     course: Course,
     options: TrainOptions,
     team: Team | None,
-    is_ours: bool,
     programs: Programs | None,
 ) -> Trainer:
     how = str(config.compiled_settings), *devices, options.detect_anomaly
     if programs is not None and how in programs:
         return programs[how].with_inputs(config.learning, course, config.run.seeds)
-    kept_as = (
-        config.executable_name(optional_members(env).engine_name())
-        if is_ours and team is None
-        else None
-    )
     trainer = (Trainer if team is None else partial(LeadingTrainer, team))(
         env,
         config.learning,
@@ -328,7 +317,6 @@ def _trainer(
         course,
         agents=config.run.seeds,
         detect_anomaly=options.detect_anomaly,
-        kept_as=kept_as,
     )
     if programs is not None:
         programs[how] = trainer

@@ -5,8 +5,9 @@ All that touches the state of training, which is spread over the processes, goes
 it does; they do the same, and know neither the schedule nor the disk.
 """
 
+import json
 from collections.abc import Callable
-from enum import StrEnum
+from enum import IntEnum, auto
 from signal import Signals
 from typing import Any
 
@@ -14,29 +15,29 @@ import jax
 import numpy as np
 
 from hackmatrix.core.devices import mesh
+from hackmatrix.core.devices.team import Order, Team, is_end
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.processes.team import Order, Team, is_end
-from hackmatrix.learning.algorithms.config import Course
 from hackmatrix.learning.run.stop import StopRequest
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.devices import choose_devices
 from hackmatrix.learning.settings.resolve import resolve
+from hackmatrix.learning.trainer.config import Course
 from hackmatrix.learning.trainer.measures import Measures
 from hackmatrix.learning.trainer.trainer import Trainer, TrainState
 
 SAME_SIGNAL = 1.0  # seconds; a signal comes to a process directly and from its parent
 
 
-class _Order(StrEnum):
-    """The name of an order."""
+class _Order(IntEnum):
+    """The verb of an order; the end of all is 0."""
 
-    TRAINER = "trainer"
-    CONNECT = "connect"
-    INIT = "init"
-    RESTORE = "restore"
-    RUN = "run"
-    SUMS = "sums"
-    GATHER = "gather"
+    TRAINER = auto()
+    CONNECT = auto()
+    INIT = auto()
+    RESTORE = auto()
+    RUN = auto()
+    SUMS = auto()
+    GATHER = auto()
 
 
 class LeadingTrainer(Trainer):
@@ -48,12 +49,11 @@ class LeadingTrainer(Trainer):
         The others have been told to make the same trainer, by `tell_trainer`.
 
         Raises:
-            LostError: another process does not answer.
+            LostError: another process is gone.
             UserError: another process can't make it.
         """
         super().__init__(*made_from, **how)
         self._team = team
-        team.check_answers()
         team.order(_Order.CONNECT)
         with team.together():
             _connect(self)
@@ -79,7 +79,7 @@ class LeadingTrainer(Trainer):
         """As in `Trainer`; the others get the state from this process."""
         self._team.order(_Order.RESTORE)
         with self._team.together():
-            return super().on_devices(_broadcast_state(self, state))
+            return super().on_devices(_share_state(self._team, state))
 
     def gathered(self, state: TrainState) -> TrainState:
         """As in `Trainer`."""
@@ -90,7 +90,10 @@ class LeadingTrainer(Trainer):
 
 def tell_trainer(team: Team, config: TrainConfig, course: Course, *, detect_anomaly: bool) -> None:
     """Lets the other processes make the trainer that this one makes."""
-    team.order(_Order.TRAINER, config.as_dict(), course, detect_anomaly)
+    content = json.dumps([config.as_dict(), course, detect_anomaly]).encode()
+    team.order(_Order.TRAINER, len(content))
+    with team.together():
+        team.share(content)
 
 
 def follow(team: Team) -> int:
@@ -108,56 +111,58 @@ def follow(team: Team) -> int:
 def _follow_orders(team: Team, signalled: Callable[[], Signals | None]) -> int:
     order = team.next_order(signalled)
     if is_end(order):
-        return int(order[1])
-    trainer = _trainer(team, order)
+        return order[1]
+    with team.together():
+        settings, course, detect_anomaly = json.loads(team.share(bytes(order[1])))
+    try:
+        trainer = _trainer(team, settings, Course(*course), detect_anomaly=detect_anomaly)
+    except UserError as error:
+        team.next_order(signalled, str(error))
+        raise
     state: Any = None
     while not is_end(order := team.next_order(signalled)):
         with team.together():
-            state = jax.block_until_ready(_obey(trainer, state, order))
-    return int(order[1])
+            state = jax.block_until_ready(_obey(team, trainer, state, order))
+    return order[1]
 
 
-def _trainer(team: Team, order: Order) -> Trainer:
-    _, settings, course, detect_anomaly = order
-    try:
-        config, _ = resolve({}, None, settings)
-        devices, _ = choose_devices(config, team.size)
-        trainer = Trainer(
-            config.environment.for_training(config.environment.make(config.run.engine)),
-            config.learning,
-            config.network,
-            devices,
-            Course(*course),
-            agents=config.run.seeds,
-            detect_anomaly=detect_anomaly,
-        )
-    except UserError as error:
-        team.answer(str(error))
-        raise
+def _trainer(
+    team: Team, settings: dict[str, Any], course: Course, *, detect_anomaly: bool
+) -> Trainer:
+    config, _ = resolve({}, None, settings)
+    devices, _ = choose_devices(config, team.size)
+    trainer = Trainer(
+        config.environment.for_training(config.environment.make(config.run.engine)),
+        config.learning,
+        config.network,
+        devices,
+        course,
+        agents=config.run.seeds,
+        detect_anomaly=detect_anomaly,
+    )
     trainer.state_shape()  # traced before the others wait for it
-    team.answer(None)
     return trainer
 
 
-def _obey(trainer: Trainer, state: Any, order: Order) -> Any:
+def _obey(team: Team, trainer: Trainer, state: Any, order: Order) -> Any:
     """The state after an order."""
-    name, *values = order
-    if name == _Order.CONNECT:
+    verb, *values = order
+    if verb == _Order.CONNECT:
         _connect(trainer)
         return state
-    if name == _Order.INIT:  # for a new run it comes from `Trainer.start`, which compiles meanwhile
+    if verb == _Order.INIT:  # for a new run it comes from `Trainer.start`, which compiles meanwhile
         seed, update = values
         return trainer.init(seed, update) if update else trainer.start(seed)
-    if name == _Order.RESTORE:
-        return trainer.on_devices(_broadcast_state(trainer, trainer.state_shape(portable=True)))
-    if name == _Order.RUN:
-        return trainer.run(state, *values)
-    if name == _Order.SUMS:
+    if verb == _Order.RESTORE:
+        return trainer.on_devices(_share_state(team, trainer.state_shape(portable=True)))
+    if verb == _Order.RUN:
+        return trainer.run(state, values[0])
+    if verb == _Order.SUMS:
         return trainer.take_sums(state)[0]
-    if name == _Order.GATHER:
+    if verb == _Order.GATHER:
         trainer.gathered(state)
         return state
-    raise AssertionError(f"{name}: an order of another version of hackmatrix")
+    raise AssertionError(f"{verb}: an order of another version of hackmatrix")
 
 
 def _connect(trainer: Trainer) -> None:
@@ -166,10 +171,10 @@ def _connect(trainer: Trainer) -> None:
     Between CPUs it fails if one process comes half a minute later than another, and the first
     programs may take longer to compile here than there.
     """
-    mesh.from_process_0(np.zeros(1, np.uint32), trainer.mesh)
+    mesh.sum_over_processes(np.zeros(1, np.uint32), trainer.mesh)
 
 
-def _broadcast_state(trainer: Trainer, state: TrainState) -> TrainState:
+def _share_state(team: Team, state: TrainState) -> TrainState:
     """The first process's state, to the bit; the others give shapes or arrays of the same shapes.
 
     Returns:
@@ -177,9 +182,7 @@ def _broadcast_state(trainer: Trainer, state: TrainState) -> TrainState:
     """
     leaves, structure = jax.tree.flatten(state)
     arrays = [x if isinstance(x, np.ndarray) else np.zeros(x.shape, x.dtype) for x in leaves]
-    content = b"".join(array.tobytes() for array in arrays)
-    words = np.frombuffer(content + bytes(-len(content) % 4), np.uint32)
-    content = mesh.from_process_0(words, trainer.mesh).tobytes()
+    content = team.share(b"".join(array.tobytes() for array in arrays))
     starts = np.cumsum([0, *(array.nbytes for array in arrays)])[:-1].tolist()
     shared = [
         np.ndarray(array.shape, array.dtype, content, start)

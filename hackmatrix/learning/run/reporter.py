@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from hackmatrix.environments.interface.metric import Severity
-from hackmatrix.learning.algorithms.config import Course
 from hackmatrix.learning.reporting.alarms import RETURN, ROW_KEY, HealthOfAgents, parse_row
 from hackmatrix.learning.reporting.console import Console
 from hackmatrix.learning.reporting.joined_rows import AGENTS, describe_agents, join_rows
@@ -16,6 +15,7 @@ from hackmatrix.learning.run.chunks import Timing
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.trainer import seeds
 from hackmatrix.learning.trainer.anomalies import Anomaly
+from hackmatrix.learning.trainer.config import Course
 from hackmatrix.learning.trainer.hyperparameters import Hyperparameters
 from hackmatrix.learning.trainer.trainer import Trainer
 from hackmatrix.runs.facts import OF_AGENTS, Evaluation

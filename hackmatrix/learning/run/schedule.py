@@ -5,10 +5,10 @@ from typing import Self
 
 import numpy as np
 
-from hackmatrix.learning.algorithms.config import AlgorithmConfig, Course
 from hackmatrix.learning.run.start import Start
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.train_options import TrainOptions
+from hackmatrix.learning.trainer.config import AlgorithmConfig, Course
 from hackmatrix.learning.trainer.hyperparameters import Hyperparameters
 
 

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.manifest import DamagedError
-from hackmatrix.learning.algorithms.config import AlgorithmConfig, Course
 from hackmatrix.learning.settings.config_file import Settings, read_config, with_num_minibatches
 from hackmatrix.learning.settings.train_options import TrainOptions
+from hackmatrix.learning.trainer.config import AlgorithmConfig, Course
 from hackmatrix.runs.checkpoints import (
     FACTS,
     FOLDER,

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Collection
 
-from hackmatrix.learning.algorithms.config import AlgorithmConfig
+from hackmatrix.learning.trainer.config import AlgorithmConfig
 
 REFERENCE_BATCH = 256 * 128  # transitions; the next three constants were chosen for it
 REFERENCE_MINIBATCHES = 4

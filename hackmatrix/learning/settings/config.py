@@ -13,13 +13,13 @@ from hackmatrix.core.options import PRESENCE, Option, check, option, options_of
 from hackmatrix.environments.config import EnvironmentConfig
 from hackmatrix.environments.registry import own_code
 from hackmatrix.learning.algorithms.config import (
-    AlgorithmConfig,
     PPOConfig,
     config_class,
     convert_own_settings,
     learning_options,
 )
 from hackmatrix.learning.reporting.config import ReportConfig
+from hackmatrix.learning.trainer.config import AlgorithmConfig
 
 MAX_SEED = 2**31 - 1
 DEFAULT_FOLDER = Path("checkpoints")
@@ -230,10 +230,6 @@ class TrainConfig:
             for name in sorted(settings)
             if OPTIONS[name].compiled
         }
-
-    def executable_name(self, engine: str) -> str:
-        """A name for the executables of a run whose games this engine plays."""
-        return f"a run of {self.compiled_settings} in {engine}"
 
     @property
     def num_groups(self) -> int:

@@ -17,8 +17,8 @@ from hackmatrix.core.options import convert
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.core.yaml_file import mapping_of, read_yaml
 from hackmatrix.environments.registry import environment_id
-from hackmatrix.learning.algorithms.config import AlgorithmConfig
 from hackmatrix.learning.settings.config import OPTIONS, TrainConfig
+from hackmatrix.learning.trainer.config import AlgorithmConfig
 
 Settings = dict[str, Any]
 

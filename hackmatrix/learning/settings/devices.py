@@ -8,14 +8,10 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.learning.settings.config import RunConfig, TrainConfig
 
 
-def available_devices(config: RunConfig, num_processes: int = 1) -> list[jax.Device]:
-    """The devices that JAX finds in all processes, of the kind that `config.device` names.
+def set_up_devices(config: RunConfig, num_processes: int = 1) -> None:
+    """Tells JAX which devices to make, as long as it has not been used in this process.
 
-    On CPU JAX creates as many as `config.num_devices` asks for, unless JAX has already been used in
-    this process: the first use fixes the number.
-
-    Raises:
-        UserError: there is no device of that kind.
+    On CPU those are as many as `config.num_devices` asks for.
     """
     if config.device == "cpu":  # otherwise JAX would reserve the accelerators too
         jax.config.update("jax_platforms", "cpu")
@@ -23,6 +19,15 @@ def available_devices(config: RunConfig, num_processes: int = 1) -> list[jax.Dev
         with contextlib.suppress(RuntimeError):  # JAX has been used: its devices are fixed
             each = max(1, config.num_devices // num_processes)
             jax.config.update("jax_num_cpu_devices", each)
+
+
+def available_devices(config: RunConfig, num_processes: int = 1) -> list[jax.Device]:
+    """The devices that JAX finds in all processes, of the kind that `config.device` names.
+
+    Raises:
+        UserError: there is no device of that kind.
+    """
+    set_up_devices(config, num_processes)
     try:
         return jax.devices() if config.device == "auto" else jax.devices(config.device)
     except RuntimeError:

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from hackmatrix.core.devices import mesh
-from hackmatrix.learning.algorithms.algorithm import Algorithm
+from hackmatrix.learning.trainer.algorithm import Algorithm
 from hackmatrix.learning.trainer.rollout import Rollout
 
 Array = jax.Array

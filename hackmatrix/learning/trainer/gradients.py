@@ -12,8 +12,8 @@ from jax.flatten_util import ravel_pytree
 from hackmatrix.agents.networks.network import sharing_of
 from hackmatrix.core.devices import mesh
 from hackmatrix.environments.interface.environment import PyTree
-from hackmatrix.learning.algorithms.algorithm import LearnerState, Scalars, UpdateContext
 from hackmatrix.learning.trainer import anomalies
+from hackmatrix.learning.trainer.algorithm import LearnerState, Scalars, UpdateContext
 from hackmatrix.learning.trainer.batches import Minibatches
 from hackmatrix.learning.trainer.setup import Setup
 

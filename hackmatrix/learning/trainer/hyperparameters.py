@@ -9,7 +9,7 @@ import numpy as np
 from flax import struct
 
 from hackmatrix.core.options import PRESENCE, options_of
-from hackmatrix.learning.algorithms.config import SCHEDULES, AlgorithmConfig, Course
+from hackmatrix.learning.trainer.config import SCHEDULES, AlgorithmConfig, Course
 
 
 class Hyperparameters(struct.PyTreeNode):

@@ -18,8 +18,8 @@ from hackmatrix.environments.interface.environment import (
     optional_members,
 )
 from hackmatrix.environments.interface.metric import Metric, Over
-from hackmatrix.learning.algorithms.algorithm import Algorithm
 from hackmatrix.learning.reporting.metrics import LEARNER_METRICS, device_metrics
+from hackmatrix.learning.trainer.algorithm import Algorithm
 
 Array = jax.Array
 Measures = dict[str, Any]  # float32[2] by name, of some metrics

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from hackmatrix.learning.algorithms.config import AlgorithmConfig
+from hackmatrix.learning.trainer.config import AlgorithmConfig
 from hackmatrix.learning.trainer.keys import Purpose, UpdateKeys
 
 Array = jax.Array

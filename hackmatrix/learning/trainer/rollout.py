@@ -15,8 +15,8 @@ from hackmatrix.environments.interface.environment import (
     StepRecord,
     optional_members,
 )
-from hackmatrix.learning.algorithms.algorithm import Algorithm, Known, PolicyOutput
 from hackmatrix.learning.trainer import measures
+from hackmatrix.learning.trainer.algorithm import Algorithm, Known, PolicyOutput
 from hackmatrix.learning.trainer.hyperparameters import Hyperparameters
 from hackmatrix.learning.trainer.keys import Purpose, UpdateKeys
 from hackmatrix.learning.trainer.setup import Setup

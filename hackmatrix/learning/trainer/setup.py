@@ -6,7 +6,7 @@ from hackmatrix.agents.networks.algorithms import find_algorithm
 from hackmatrix.agents.networks.network import Network
 from hackmatrix.environments.interface.environment import Environment
 from hackmatrix.environments.interface.imagination import Imagination
-from hackmatrix.learning.algorithms.config import AlgorithmConfig
+from hackmatrix.learning.trainer.config import AlgorithmConfig
 
 
 class Setup(NamedTuple):

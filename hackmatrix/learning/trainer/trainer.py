@@ -12,21 +12,20 @@ import jax.numpy as jnp
 import numpy as np
 from flax import struct
 from jax.sharding import PartitionSpec
-from jax.stages import Lowered, Traced
+from jax.stages import Traced
 
 from hackmatrix.agents.networks.algorithms import import_algorithm
 from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.network import Network, check_network, make_network, sharing_of
 from hackmatrix.agents.networks.normalisation import FeatureScale, dense_features
-from hackmatrix.core.compiled.kept_executables import KeptExecutables
 from hackmatrix.core.devices import mesh
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.jax_defaults import with_jax_defaults
 from hackmatrix.environments.interface.environment import Environment, PyTree, optional_members
-from hackmatrix.learning.algorithms.algorithm import Algorithm, Learned, UpdateContext
-from hackmatrix.learning.algorithms.config import AlgorithmConfig, Course
 from hackmatrix.learning.reporting.metrics import device_metrics
 from hackmatrix.learning.trainer import anomalies, measures, seeds
+from hackmatrix.learning.trainer.algorithm import Algorithm, Learned, UpdateContext
+from hackmatrix.learning.trainer.config import AlgorithmConfig, Course
 from hackmatrix.learning.trainer.gradients import convert_params
 from hackmatrix.learning.trainer.hyperparameters import Hyperparameters
 from hackmatrix.learning.trainer.keys import Purpose, UpdateKeys, key_for
@@ -82,7 +81,6 @@ class Trainer:
         agents: range = range(1),
         detect_anomaly: bool = False,
         over_agents: seeds.OverAgents | None = None,
-        kept_as: str | None = None,
     ) -> None:
         """Prepares the programs; they are compiled when they are first called.
 
@@ -97,9 +95,6 @@ class Trainer:
             detect_anomaly: whether to search every update for numbers that are not finite.
             over_agents: maps the update of one agent over many; by default the fastest way on
                 the devices.
-            kept_as: says all else that the programs are made from, if the package makes `env` and
-                the network itself; executables can then be kept on disk by name, for processes
-                that keep programs.
 
         Raises:
             UserError: the network is not one for this environment; `config` normalises
@@ -108,10 +103,6 @@ class Trainer:
         """
         self.mesh = mesh.mesh_of(devices or jax.devices()[:1])
         self._set_inputs(config, course or config.course)
-        self._kept: KeptExecutables | None = None
-        if kept_as is not None and self.mesh.size == 1:
-            name = f"{kept_as}, {detect_anomaly=}"
-            self._kept = KeptExecutables(name, ("init", "run"), self.mesh.devices.flat[0])
         if isinstance(network, NetworkConfig):
             with jax.default_device(self.mesh.local_devices[0]):  # where it will run
                 network = make_network(env, network)
@@ -166,18 +157,15 @@ class Trainer:
 
         Its agents have the seeds `seed`, `seed + 1`, ...
         """
-        made_from = jnp.uint32(seed), jnp.int32(update)
-        made: TrainState = self._program("init", self._init, made_from)(*made_from)
+        made: TrainState = self._init(jnp.uint32(seed), jnp.int32(update))
         return made
 
     def start(self, seed: int) -> TrainState:
-        """The state of a new run, as `init` makes it, while a thread loads or compiles `run`."""
-        if self._kept is not None and self._kept.is_loading("run"):
-            return self.init(seed)
+        """The state of a new run, as `init` makes it, while a thread compiles `run`."""
         # Python traces one function at a time, so first what takes longest to compile.
         lowered = self.traced().lower()
         with ThreadPoolExecutor(1) as thread:
-            compiled = thread.submit(self._compile_run, lowered)
+            compiled = thread.submit(lowered.compile)  # JAX keeps it where `run` finds it
             state = self.init(seed)
             compiled.result()
         return state
@@ -194,23 +182,8 @@ class Trainer:
 
     def run(self, state: TrainState, num_updates: int) -> TrainState:
         """Starts `num_updates` updates without waiting for them; donates the buffers of `state`."""
-        made_from = state, jnp.int32(num_updates), self.hyper
-        made: TrainState = self._program("run", self._run, made_from)(*made_from)
+        made: TrainState = self._run(state, jnp.int32(num_updates), self.hyper)
         return made
-
-    def _program(self, name: str, function: Any, arguments: tuple[Any, ...]) -> Any:
-        """The function to call: one that JAX compiles, or its executable on disk."""
-        if self._kept is None:
-            return function
-        if self._kept.get(name) is None:
-            self._kept.make(name, function.lower(*arguments))
-        return self._kept.get(name)
-
-    def _compile_run(self, lowered: Lowered) -> None:
-        if self._kept is None:
-            lowered.compile()  # JAX keeps it with what was lowered, where `run` finds it
-        else:
-            self._kept.make("run", lowered)
 
     def take_sums(self, state: TrainState) -> tuple[TrainState, measures.Measures]:
         """The state with sums of zero, and the sums, NumPy arrays; waits for them."""

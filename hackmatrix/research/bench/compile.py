@@ -136,9 +136,7 @@ def update() -> None:
     from hackmatrix.learning.trainer.trainer import Trainer
 
     config, env = TrainConfig(), HackMatrixEnv()
-    trainer = Trainer(
-        env, config.learning, config.network, kept_as=config.executable_name(env.engine_name())
-    )
+    trainer = Trainer(env, config.learning, config.network)
     jax.block_until_ready(trainer.run(trainer.start(0), 1))
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from hackmatrix.core.charts import Line, Panel, Picture, picture
 from hackmatrix.core.errors import UserError
 from hackmatrix.research.comparison.curves import EVALUATED, Values
 from hackmatrix.research.comparison.estimates import differences, estimates, improvement, profile
 from hackmatrix.research.comparison.groups import ComparedGroup
 from hackmatrix.research.comparison.reference import Scales
 from hackmatrix.research.evaluation.statistics import CONFIDENCE, Estimate
+from hackmatrix.research.figures import Picture, colours_of, label, line, panels, svg
 
 _QUARTERS = (0.25, 0.5, 0.75, 1.0)
 _PLOTTED = 60  # points of a curve, and thresholds of a profile
@@ -131,22 +131,24 @@ class Comparison:
 
     def plot(self) -> Picture:
         """The curves over steps and over seconds, each agent's a thin line, and the profiles."""
-        panels = []
-        for seconds in (False, True):
+        figure, all_axes = panels(f"{self.metric}, interquartile mean over seeds [95 %]", 3)
+        colours = colours_of(group.name for group in self.groups)
+        for axes, seconds in zip(all_axes, (False, True), strict=False):
             start, end, _ = self._span(seconds=seconds)
             at = self.at_equal(seconds=seconds, budgets=np.linspace(start, end, _PLOTTED))
-            lines = [
-                Line(name, list(at.budgets), list(curve), is_thin=True)
-                for name, values in at.agents.items()
-                for curve in values.T
-            ]
-            lines += [_line(name, at.budgets, row) for name, row in at.groups.items()]
+            for name, values in at.agents.items():
+                for curve in values.T:
+                    line(axes, at.budgets, curve, colour=colours[name], is_thin=True)
+            for name, row in at.groups.items():
+                _line(axes, at.budgets, row, colours[name], name)
             what = "seconds of training" if seconds else "steps"
-            panels.append(Panel(f"at equal {at.name}", what, self.metric, lines))
-        at = self.at_equal(seconds=False)
-        lines = [_line(name, at.thresholds(), row) for name, row in at.profiles().items()]
-        panels.append(Panel("at the last equal step", self.metric, "share above it", lines))
-        return picture(f"{self.metric}, interquartile mean over seeds [95 %]", panels)
+            label(axes, f"at equal {at.name}", what, self.metric)
+        axes, at = all_axes[-1], self.at_equal(seconds=False)
+        for name, row in at.profiles().items():
+            _line(axes, at.thresholds(), row, colours[name], name)
+        label(axes, "at the last equal step", self.metric, "share above it")
+        axes.legend(fontsize=8, frameon=False)
+        return svg(figure)
 
     def _span(self, *, seconds: bool) -> tuple[float, float, str]:
         """Where all agents have values, and the run that ends first.
@@ -211,7 +213,7 @@ def _as_dict(value: Estimate, name: str) -> dict[str, float | None]:
     }
 
 
-def _line(name: str, budgets: Values, row: Sequence[Estimate]) -> Line:
+def _line(axes: Any, xs: Values, row: Sequence[Estimate], colour: str, name: str) -> None:
     means, lows, highs = (list(column) for column in zip(*row, strict=True))
-    known = math.isfinite(lows[0])
-    return Line(name, list(budgets), means, lows if known else (), highs if known else ())
+    bounds = (lows, highs) if math.isfinite(lows[0]) else None
+    line(axes, xs, means, bounds, colour=colour, name=name)

@@ -2,9 +2,9 @@
 
 import math
 
-from hackmatrix.core.charts.axis import abbreviate
 from hackmatrix.research.comparison.equal_budgets import AtEqual, Comparison, single_seed
 from hackmatrix.research.evaluation.statistics import Estimate
+from hackmatrix.research.figures import abbreviate
 
 
 def table(comparison: Comparison) -> str:

@@ -14,9 +14,9 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.interface.environment import Environment, PyTree
 from hackmatrix.environments.registry import environment_id
-from hackmatrix.learning.algorithms.config import AlgorithmConfig
 from hackmatrix.learning.run.compatibility import check_exported, check_shapes, check_symmetric
 from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.trainer.config import AlgorithmConfig
 from hackmatrix.learning.trainer.keys import Purpose, key_for
 from hackmatrix.research.datasets.folder import DataSet, environment_of
 from hackmatrix.research.datasets.jax_replay import ReplayBatch, Replayer, data_environment

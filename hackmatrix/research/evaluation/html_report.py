@@ -2,17 +2,26 @@
 
 from collections.abc import Sequence
 from html import escape
-from itertools import accumulate
 from math import isfinite
 from pathlib import Path
+from typing import Any
 
-from hackmatrix.core.charts import Bars, Intervals, Line, Mark, Panel, Points, picture
 from hackmatrix.core.errors import UserError, in_words
 from hackmatrix.core.files import write_atomically
 from hackmatrix.research.evaluation.contest import Contest, Entrant, figures_compared
 from hackmatrix.research.evaluation.findings import KINDS, Findings
 from hackmatrix.research.evaluation.streaks import FIGURES
 from hackmatrix.research.evaluation.text_table import TextTable
+from hackmatrix.research.figures import (
+    COLOURS,
+    ROW_HEIGHT,
+    colours_of,
+    label,
+    line,
+    name_rows,
+    panels,
+    svg,
+)
 
 _STYLE = """\
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 1000px; margin: 2em auto; padding: 0 1em;
@@ -76,21 +85,33 @@ def _comparison(entrants: Sequence[Entrant]) -> list[str]:
         ]
         if differences:
             rows = [f"{name} {mean:+.3f}" for name, (mean, _, _) in differences]
-            mark = Intervals("", *zip(*(each for _, each in differences), strict=True))
-            parts.append(_figure(title, Panel("", "", "", [mark], rows=rows)))
+            figure, (axes,) = panels(title, height=1 + ROW_HEIGHT * len(rows))
+            axes.axvline(0, color="#ccc")
+            for row, (_, (mean, low, high)) in enumerate(differences):
+                axes.plot([low, high], [row, row], color=COLOURS[0], linewidth=2)
+                axes.plot(mean, row, "o", color=COLOURS[0])
+            label(axes, "")
+            name_rows(axes, rows)
+            parts.append(_figure(figure))
     return parts
 
 
 def _survival(findings_by_name: Sequence[tuple[str, Findings]]) -> list[str]:
     """Of the games that enter a stage, those that clear it."""
-    marks: list[Mark] = []
+    if not findings_by_name:
+        return []
+    figure, (axes,) = panels("share of the games entering a stage that clear it")
+    colours = colours_of(name for name, _ in findings_by_name)
     for name, findings in findings_by_name:
         rows = findings.stages
         lows, highs = zip(*(row["cleared_ci"] for row in rows), strict=True)
         stages, rates = [row["stage"] for row in rows], [row["cleared"] for row in rows]
-        marks += [Line(name, stages, rates, lows, highs), Points(name, stages, rates)]
-    title = "share of the games entering a stage that clear it"
-    return [_figure(title, Panel("", "stage", "", marks, ys=(0, 1)))] if marks else []
+        line(axes, stages, rates, (lows, highs), colour=colours[name], name=name)
+        axes.plot(stages, rates, "o", color=colours[name])
+    label(axes, "", "stage")
+    axes.set_ylim(-0.05, 1.05)
+    axes.legend(fontsize=8, frameon=False)
+    return [_figure(figure)]
 
 
 def _agent(entrant: Entrant) -> list[str]:
@@ -115,27 +136,34 @@ def _plots(findings: Findings) -> list[str]:
     parts = []
     if findings.deaths:
         stages = [f"stage {row['stage']}" for row in findings.deaths]
-        deaths = [[row[kind] for kind in KINDS] for row in findings.deaths]
-        ends = [list(accumulate(row, initial=0)) for row in deaths]
-        kinds = [
-            Bars(kind, [row[i] for row in deaths], [row[i] for row in ends])
-            for i, kind in enumerate(KINDS)
-        ]
-        title = "deaths by kind of the last hit"
-        parts.append(_figure(title, Panel("", "deaths", "", kinds, rows=stages)))
+        deaths = {kind: [row[kind] for row in findings.deaths] for kind in KINDS}
+        parts.append(_bars("deaths by kind of the last hit", "deaths", stages, deaths))
     if findings.programs:
         names = [row["program"] for row in findings.programs]
-        uses = Bars("uses", [row["uses"] for row in findings.programs])
-        parts.append(_figure("programs run", Panel("", "uses a game", "", [uses], rows=names)))
+        uses = {"uses": [row["uses"] for row in findings.programs]}
+        parts.append(_bars("programs run", "uses a game", names, uses))
     stages = [f"stage {row['stage']}" for row in findings.stages]
-    siphonings = Bars("siphonings", [row["siphonings"] for row in findings.stages])
-    panel = Panel("", "siphonings", "", [siphonings], rows=stages)
-    parts.append(_figure("siphonings in a stage", panel))
+    siphonings = {"siphonings": [row["siphonings"] for row in findings.stages]}
+    parts.append(_bars("siphonings in a stage", "siphonings", stages, siphonings))
     return parts
 
 
-def _figure(title: str, panel: Panel) -> str:
-    return f"<figure>{picture(title, [panel])}</figure>"
+def _bars(title: str, x: str, rows: Sequence[str], sizes: dict[str, list[float]]) -> str:
+    """A figure with a bar in each row, of parts that have names."""
+    figure, (axes,) = panels(title, height=1 + ROW_HEIGHT * len(rows))
+    starts = [0.0] * len(rows)
+    for (name, lengths), colour in zip(sizes.items(), COLOURS, strict=False):
+        axes.barh(range(len(rows)), lengths, 0.7, starts, color=colour, alpha=0.85, label=name)
+        starts = [start + length for start, length in zip(starts, lengths, strict=True)]
+    label(axes, "", x)
+    name_rows(axes, rows)
+    if len(sizes) > 1:
+        axes.legend(fontsize=8, frameon=False)
+    return _figure(figure)
+
+
+def _figure(figure: Any) -> str:
+    return f"<figure>{svg(figure)}</figure>"
 
 
 def _table(table: TextTable) -> str:

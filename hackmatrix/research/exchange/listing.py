@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hackmatrix.core.charts.axis import abbreviate
 from hackmatrix.core.errors import UserError
+from hackmatrix.research.figures import abbreviate
 from hackmatrix.runs.checkpoints import best_checkpoint, read_facts
 from hackmatrix.runs.facts import SCORE, score_in
 

@@ -9,12 +9,12 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from hackmatrix.core.charts import Line, Panel, Picture, picture
 from hackmatrix.core.errors import UserError
 from hackmatrix.learning.reporting.alarms import ROW_KEY
 from hackmatrix.learning.reporting.joined_rows import AGENTS, HIGH, LOW, SEED
 from hackmatrix.learning.settings.config_file import Settings
 from hackmatrix.research.comparison.curves import EVALUATED, ComparedRun, read_run
+from hackmatrix.research.figures import COLOURS, Picture, label, line, panels, svg
 from hackmatrix.runs.folder import STARTS, starts_in
 
 FrameLibrary = Literal["pandas", "polars", "numpy"]
@@ -47,10 +47,13 @@ class RunRecord(NamedTuple):
             names: those of columns; the return in training unless given.
 
         Raises:
-            UserError: there is no such metric.
+            UserError: there is no such metric, or matplotlib is missing.
         """
-        panels = [_panel(self.columns, name) for name in names or ("train/mean_episode_return",)]
-        return picture(self.path.name, panels)
+        names = names or ("train/mean_episode_return",)
+        figure, all_axes = panels(self.path.name, len(names))
+        for axes, name in zip(all_axes, names, strict=True):
+            _draw(axes, self.columns, name)
+        return svg(figure)
 
 
 def run_record(path: Path, frame: FrameLibrary | None = None) -> RunRecord:
@@ -121,16 +124,15 @@ def _frame(columns: Columns, library: FrameLibrary) -> Frame:
     return columns if library == "numpy" else importlib.import_module(library).DataFrame(columns)
 
 
-def _panel(columns: Columns, name: str) -> Panel:
+def _draw(axes: Any, columns: Columns, name: str) -> None:
     if name not in columns:
         there = ", ".join(sorted(set(columns) - set(_INTEGER_COLUMNS)))
         raise UserError(f"the run has no metric {name}; it has {there}")
     known = np.isfinite(columns[name])
     steps, seeds, values = (columns[each][known] for each in ("timesteps", SEED, name))
+    for seed in np.unique(seeds):
+        line(axes, steps[seeds == seed], values[seeds == seed], colour=COLOURS[0], is_thin=True)
     positions = np.unique(steps)
-    means = [float(values[steps == place].mean()) for place in positions]
-    lines = [
-        Line("", steps[seeds == s].tolist(), values[seeds == s].tolist(), is_thin=True)
-        for s in np.unique(seeds)
-    ]
-    return Panel(name, "steps", "", [*lines, Line("", positions.tolist(), means)])
+    means = [values[steps == position].mean() for position in positions]
+    line(axes, positions, means, colour=COLOURS[0])
+    label(axes, name, "steps")

@@ -1,6 +1,7 @@
 """Plots of a search: its history, which settings matter, two of them against each other, costs."""
 
 from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import optuna
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 from optuna.distributions import CategoricalDistribution
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from hackmatrix.core.charts import Bars, Line, Mark, Panel, Points, ScalarField, picture
+from hackmatrix.research.figures import COLOURS, ROW_HEIGHT, label, line, name_rows, panels, svg
 from hackmatrix.research.tuning.study import BROKEN, STOPPED, breaks_constraint
 
 _CELLS, _NEAR = 24, 0.05  # of the plane of two settings, along each side; within which all is equal
@@ -26,22 +27,25 @@ def plots(studies: Mapping[str, optuna.Study], metric: str, objective: str) -> d
     shares = {name: importances(study) for name, study in studies.items()}
     shares = {name: each for name, each in shares.items() if each}
     if shares:
-        panels = [
-            Panel(
-                name,
-                "share",
-                "",
-                [Bars(name, list(each.values()))],
-                rows=[f"{key} {share:.2f}" for key, share in each.items()],
-            )
-            for name, each in shares.items()
-        ]
-        figures["importance.svg"] = picture(f"what decides {metric} (PED-ANOVA)", panels)
-    maps = [_map(studies[name], list(each)[:2], name) for name, each in shares.items()]
-    drawn = [panel for panel in maps if panel is not None]
+        figures["importance.svg"] = _importance(shares, metric)
+    maps = {name: _map(studies[name], list(each)[:2]) for name, each in shares.items()}
+    drawn = {name: trials for name, trials in maps.items() if trials is not None}
     if drawn:
-        figures["contour.svg"] = picture(f"{metric} by two settings", drawn)
+        figure, all_axes = panels(f"{metric} by two settings; darker is more", len(drawn))
+        for axes, (name, trials) in zip(all_axes, drawn.items(), strict=True):
+            _draw_map(axes, name, trials)
+        figures["contour.svg"] = svg(figure)
     return figures
+
+
+def _importance(shares: Mapping[str, dict[str, float]], metric: str) -> str:
+    height = 1 + ROW_HEIGHT * max(map(len, shares.values()))
+    figure, all_axes = panels(f"what decides {metric} (PED-ANOVA)", len(shares), height=height)
+    for axes, (name, each) in zip(all_axes, shares.items(), strict=True):
+        axes.barh(range(len(each)), list(each.values()), 0.7, color=COLOURS[0], alpha=0.85)
+        label(axes, name, "share")
+        name_rows(axes, [f"{key} {share:.2f}" for key, share in each.items()])
+    return svg(figure)
 
 
 def importances(study: optuna.Study) -> dict[str, float]:
@@ -74,60 +78,68 @@ def _keys(trials: list[FrozenTrial]) -> set[str]:
 
 def _history(studies: Mapping[str, optuna.Study], metric: str) -> str:
     """The score of each trial, and the best so far."""
-    panels = []
-    for name, study in studies.items():
+    figure, all_axes = panels(f"{metric} of the trials", len(studies))
+    for axes, (name, study) in zip(all_axes, studies.items(), strict=True):
         trials = _complete_trials(study)
-        xs = [float(trial.number) for trial in trials]
+        xs = [trial.number for trial in trials]
         ys = [trial.values[0] for trial in trials]
         best = [max(ys[: i + 1]) for i in range(len(ys))]
-        marks: list[Mark] = [Points("a trial", xs, ys, _notes(trials))]
-        marks.append(Line("the best so far", xs, best))
-        panels.append(Panel(name, "trial", metric, marks))
-    return picture(f"{metric} of the trials", panels)
+        axes.scatter(xs, ys, 14, COLOURS[0], label="a trial")
+        line(axes, xs, best, colour=COLOURS[1], name="the best so far")
+        label(axes, name, "trial", metric)
+        axes.legend(fontsize=8, frameon=False)
+    return svg(figure)
 
 
 def _pareto(studies: Mapping[str, optuna.Study], metric: str) -> str:
     """Score against seconds, and the front of each sampler."""
-    panels = []
-    for name, study in studies.items():
-        trials = _complete_trials(study)
+    figure, all_axes = panels(f"{metric} against seconds of training", len(studies))
+    for axes, (name, study) in zip(all_axes, studies.items(), strict=True):
         kinds: dict[str, list[FrozenTrial]] = {"a trial": [], "stopped early": [], BROKEN: []}
-        for trial in trials:
+        for trial in _complete_trials(study):
             stopped = "stopped early" if STOPPED in trial.user_attrs else "a trial"
             kinds[BROKEN if breaks_constraint(trial) else stopped].append(trial)
+        for (text, some), colour in zip(kinds.items(), COLOURS, strict=False):
+            scores = [trial.values[0] for trial in some]
+            axes.scatter([trial.values[1] for trial in some], scores, 14, colour, label=text)
         front = sorted(study.best_trials, key=lambda trial: trial.values[1])
-        marks: list[Mark] = []
-        for label, some in kinds.items():
-            xs, ys = [trial.values[1] for trial in some], [trial.values[0] for trial in some]
-            marks.append(Points(label, xs, ys, _notes(some)))
         xs, ys = [trial.values[1] for trial in front], [trial.values[0] for trial in front]
-        marks.append(Line("the front", xs, ys))
-        panels.append(Panel(name, "seconds", metric, marks, log_x=True))
-    return picture(f"{metric} against seconds of training", panels)
+        line(axes, xs, ys, colour=COLOURS[3], name="the front")
+        axes.set_xscale("log")
+        label(axes, name, "seconds", metric)
+        axes.legend(fontsize=8, frameon=False)
+    return svg(figure)
 
 
-def _map(study: optuna.Study, keys: list[str], name: str) -> Panel | None:
-    """Two settings against each other, shaded by score; None if one has no numbers."""
+class _Map(NamedTuple):
+    """Trials by two of their settings."""
+
+    keys: list[str]
+    logs: list[bool]  # whether a setting is searched on a logarithmic scale
+    xs: Values
+    ys: Values
+    shades: Values  # their scores, from 0 to 1
+
+
+def _map(study: optuna.Study, keys: list[str]) -> _Map | None:
+    """Trials by two settings; None if one has no numbers."""
     trials = _complete_trials(study)
     if len(keys) < 2:
         return None
     columns = [[_to_float(trial.params[key]) for trial in trials] for key in keys]
-    logs = [_is_log(trials[0], key) for key in keys]
     scores = np.array([trial.values[0] for trial in trials])
     shades = (scores - scores.min()) / (np.ptp(scores) or 1.0)
     try:
         xs, ys = (np.array(column, float) for column in columns)
     except TypeError:  # a setting that is no number
         return None
-    field = _field(xs, ys, shades, logs)
-    points = Points("a trial", list(xs), list(ys), _notes(trials))
-    return Panel(name, keys[0], keys[1], [field, points], log_x=logs[0], log_y=logs[1])
+    return _Map(keys, [_is_log(trials[0], key) for key in keys], xs, ys, shades)
 
 
-def _field(xs: Values, ys: Values, shades: Values, logs: list[bool]) -> ScalarField:
-    """The shades of points spread over the plane: each cell has those near it."""
+def _draw_map(axes: Any, name: str, trials: _Map) -> None:
+    """The points, and their shades spread over the plane: each cell has those near it."""
     scaled_points, edges = [], []
-    for values, log in zip((xs, ys), logs, strict=True):
+    for values, log in zip((trials.xs, trials.ys), trials.logs, strict=True):
         scaled = np.log(values) if log else values
         low, room = scaled.min(), np.ptp(scaled) or 1.0
         scaled_points.append((scaled - low) / room)
@@ -139,8 +151,12 @@ def _field(xs: Values, ys: Values, shades: Values, logs: list[bool]) -> ScalarFi
         middles[:, None, None] - scaled_points[1],
     )
     weights = 1 / (across**2 + up**2 + _NEAR**2)
-    spread = (weights * shades).sum(axis=-1) / weights.sum(axis=-1)
-    return ScalarField("darker is more", edges[0].tolist(), edges[1].tolist(), spread.tolist())
+    spread = (weights * trials.shades).sum(axis=-1) / weights.sum(axis=-1)
+    axes.pcolormesh(*edges, spread, cmap="Blues", vmin=0, vmax=1)
+    axes.scatter(trials.xs, trials.ys, 14, COLOURS[1])
+    for scale, log in zip((axes.set_xscale, axes.set_yscale), trials.logs, strict=True):
+        scale("log" if log else "linear")
+    label(axes, name, *trials.keys)
 
 
 def _to_float(value: object) -> float | None:
@@ -155,11 +171,3 @@ def _is_log(trial: FrozenTrial, key: str) -> bool:
     return not isinstance(distribution, CategoricalDistribution) and bool(
         getattr(distribution, "log", False)
     )
-
-
-def _notes(trials: list[FrozenTrial]) -> list[str]:
-    return [
-        f"{trial.number}: {trial.values[0]:.4g}; "
-        + ", ".join(f"{key.partition('.')[2]} {value}" for key, value in trial.params.items())
-        for trial in trials
-    ]

@@ -55,7 +55,6 @@ def begun() -> tuple[Started, Any]:
     begin = over_games(
         starts.begin,
         lambda started, *_: started,
-        kept=False,
         levels=CURRICULUM.levels,
         engine="auto",
     )

@@ -133,9 +133,7 @@ BELOW_A_PROGRAM = """
 """
 
 
-@pytest.mark.parametrize(
-    "engine", ["native", "python", pytest.param("jax", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("engine", ["native", pytest.param("jax", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("owned", "worth"), [("UNDO", 0.3), ("UNDO WAIT ROW COL", 0.0)])
 def test_programs_up_to_the_fourth_are_worth_something(
     engine: str, owned: str, worth: float
@@ -171,7 +169,7 @@ BESIDE_DEATH = """
 """
 
 
-@pytest.mark.parametrize("engine", ["auto", "python", pytest.param("jax", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("engine", ["auto", pytest.param("jax", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("reward", "won", "lost"),
     [

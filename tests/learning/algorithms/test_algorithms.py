@@ -67,8 +67,8 @@ import optax
 from hackmatrix.agents.networks import distribution
 from hackmatrix.core.options import option
 from hackmatrix.environments.interface.metric import Limit, Metric, Over, Severity
-from hackmatrix.learning.algorithms.algorithm import Learned, LearnerState, SampledActions
-from hackmatrix.learning.algorithms.config import AlgorithmConfig
+from hackmatrix.learning.trainer.algorithm import Learned, LearnerState, SampledActions
+from hackmatrix.learning.trainer.config import AlgorithmConfig
 from hackmatrix.learning.trainer.batches import apply_network, shuffle, with_advantages
 from hackmatrix.learning.trainer.gradients import gradient_step, run_epoch
 

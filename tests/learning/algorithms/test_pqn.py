@@ -15,11 +15,11 @@ from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.distribution import pack_mask
 from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.cli.main import main
-from hackmatrix.learning.algorithms.algorithm import PolicyOutput
 from hackmatrix.learning.algorithms.config import PQNConfig
 from hackmatrix.learning.algorithms.pqn import PQN, TEMPERATURE, q_values
 from hackmatrix.learning.reporting.metrics import summarise
 from hackmatrix.learning.settings.resolve import resolve
+from hackmatrix.learning.trainer.algorithm import PolicyOutput
 from hackmatrix.learning.trainer.batches import Batch, Samples
 from hackmatrix.learning.trainer.hyperparameters import Hyperparameters
 from hackmatrix.learning.trainer.setup import Setup

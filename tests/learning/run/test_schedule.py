@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from hackmatrix.learning.algorithms.config import Course
 from hackmatrix.learning.run.schedule import Schedule
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.train_options import TrainOptions
+from hackmatrix.learning.trainer.config import Course
 
 END = 20
 

@@ -11,7 +11,8 @@ import pytest
 from sharing_trainer import SharingTrainer
 
 from hackmatrix.agents.networks.architectures import NetworkConfig
-from hackmatrix.learning.algorithms.config import Course, PPOConfig
+from hackmatrix.learning.algorithms.config import PPOConfig
+from hackmatrix.learning.trainer.config import Course
 from hackmatrix.learning.trainer.trainer import Trainer
 
 CONFIG = PPOConfig(

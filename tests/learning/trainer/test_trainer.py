@@ -18,8 +18,7 @@ from sharing_trainer import SharingTrainer
 from hackmatrix.agents.networks import distribution
 from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.core.devices.mesh import REPLICATED, on_devices
-from hackmatrix.learning.algorithms.algorithm import UpdateContext
-from hackmatrix.learning.algorithms.config import Course, PPOConfig
+from hackmatrix.learning.algorithms.config import PPOConfig
 from hackmatrix.learning.algorithms.ppo import PPO
 from hackmatrix.learning.reporting.metrics import (
     LEARNER_METRICS,
@@ -27,7 +26,9 @@ from hackmatrix.learning.reporting.metrics import (
     summarise,
 )
 from hackmatrix.learning.trainer import measures
+from hackmatrix.learning.trainer.algorithm import UpdateContext
 from hackmatrix.learning.trainer.batches import Batch, with_advantages
+from hackmatrix.learning.trainer.config import Course
 from hackmatrix.learning.trainer.hyperparameters import Hyperparameters
 from hackmatrix.learning.trainer.keys import UpdateKeys
 from hackmatrix.learning.trainer.rollout import Rollout, new_games, play

@@ -96,8 +96,8 @@ def test_a_notebook_shows_plots(run: Path) -> None:
     picture = hackmatrix.read_run(run).plot(RETURN, "eval/win_rate")
     assert picture._repr_svg_() == picture
     ElementTree.fromstring(picture)
-    assert picture.count('stroke-width="0.8"') == 4  # a line for each agent
-    assert picture.count('stroke-width="2"') == 2  # and the mean
+    assert picture.count("stroke-opacity: 0.45") == 4  # a line for each agent
+    assert picture.count("stroke-width: 2;") == 2  # and the mean
     with pytest.raises(UserError, match=r"the run has no metric nope; it has eval/win_rate, train"):
         hackmatrix.read_run(run).plot("nope")
 

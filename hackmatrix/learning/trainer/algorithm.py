@@ -15,7 +15,7 @@ from flax import struct
 
 from hackmatrix.environments.interface.environment import PyTree
 from hackmatrix.environments.interface.metric import Metric
-from hackmatrix.learning.algorithms.config import AlgorithmConfig
+from hackmatrix.learning.trainer.config import AlgorithmConfig
 from hackmatrix.learning.trainer.hyperparameters import Hyperparameters
 from hackmatrix.learning.trainer.keys import UpdateKeys
 from hackmatrix.learning.trainer.setup import Setup

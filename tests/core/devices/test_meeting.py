@@ -13,7 +13,7 @@ from hosts import free_port
 # The process that trains, as its parent starts it, but with less patience.
 CHILD = """
 import os, sys
-from hackmatrix.core.processes import team
+from hackmatrix.core.devices import team
 team._FIRST_WORD_SECONDS, team._NEXT_WORD_SECONDS, team._MEET_SECONDS = 1, 1, 4
 from hackmatrix.cli.distributed import main
 sys.exit(main([str(os.open(os.devnull, os.O_WRONLY)), *sys.argv[1:]]))
