@@ -14,7 +14,10 @@ from hackmatrix.runs.checkpoints import checkpoints_of, load_checkpoint
 from hackmatrix.runs.metrics_file import read_metrics
 
 SMALL = "--num-envs=8 --num-steps=8 --hidden-dim=8 --log-interval=10 --no-wandb --no-tensorboard"
-REPLAY = "--algorithm-settings={replay_size: 512, learning_starts: 64, batch_size_of_replay: 32}"
+REPLAY = (
+    "--algorithm-settings={replay_size: 512, learning_starts: 64, batch_size_of_replay: 32}",
+    "--exploration-fraction=1e-6",  # of a longer run epsilon would fall later
+)
 
 
 @pytest.fixture(autouse=True)
@@ -44,8 +47,8 @@ def arrays(run: Path) -> dict[str, np.ndarray]:
 
 @pytest.mark.thorough
 def test_a_run_resumes_exactly_with_its_replay_and_its_agent_needs_no_code() -> None:
-    whole = arrays(train("whole", REPLAY, steps=640))
-    train("half", REPLAY, steps=320)
+    whole = arrays(train("whole", *REPLAY, steps=640))
+    train("half", *REPLAY, steps=320)
     half = arrays(train("half", steps=640))
     assert {name.split(".")[0] for name in whole} >= {"params", "target", "replay", "opt_state"}
     for name in whole:
@@ -58,14 +61,16 @@ def test_a_run_resumes_exactly_with_its_replay_and_its_agent_needs_no_code() -> 
 
 @pytest.mark.thorough
 def test_two_devices_share_the_games_and_their_replay() -> None:
-    both = train("both", REPLAY, "--num-devices=2", steps=640, env="HackMatrix")
+    both = train("both", *REPLAY, "--num-devices=2", steps=640, env="HackMatrix")
     assert arrays(both)["replay.action"].shape == (8, 64)
-    [*_, row] = read_metrics(both)
-    assert np.isfinite(row["train/td_loss"])
+    losses = [row["train/td_loss"] for row in read_metrics(both) if "train/td_loss" in row]
+    assert losses
+    assert np.isfinite(losses).all()
 
 
 @pytest.mark.slow
 def test_it_solves_cartpole() -> None:
     settings = ("--hidden-dim=64", "--log-interval=100")
-    [*_, row] = read_metrics(train("solved", *settings, steps=200_000))
-    assert row["train/mean_episode_return"] > 475
+    rows = read_metrics(train("solved", *settings, steps=200_000))
+    returns = [row["train/mean_episode_return"] for row in rows if "train/td_loss" in row]
+    assert returns[-1] > 475

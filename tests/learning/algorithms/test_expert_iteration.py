@@ -233,7 +233,7 @@ def test_its_defaults_are_told() -> None:
 
 def test_it_needs_values_in_units_of_the_reward() -> None:
     with pytest.raises(UserError, match="expert_iteration goes with --no-normalize-rewards"):
-        ExpertIterationConfig(algorithm="expert_iteration")
+        ExpertIterationConfig(normalize_rewards=True)
 
 
 def test_it_needs_a_network_without_memory() -> None:

@@ -32,11 +32,7 @@ TASKS = TaskList.of("['CartPole-v1', 'Acrobot-v1']")
         ),
         (
             {"algorithm": "sac"},
-            "--algorithm must be one of ppo, pqn, expert_iteration, got 'sac'",
-        ),
-        (
-            {"algorithm": "pqn", "target_kl": 0.1},
-            "--target-kl goes with --algorithm ppo",
+            "--algorithm must be one of ppo, pqn, expert_iteration, module:Class, got 'sac'",
         ),
         ({"value": "chance", "normalize_rewards": False}, "--value chance needs --reward win and"),
         ({"value": "chance", "reward": "win"}, "needs --reward win and --no-normalize-rewards"),
