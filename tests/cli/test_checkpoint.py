@@ -83,6 +83,7 @@ def test_a_whole_run_passes_and_its_evaluation_is_played_again(
     assert results(said, run / "seed_4" / "best_params.npz")["evaluation"] is True
 
 
+@pytest.mark.thorough
 def test_damage_of_each_kind_is_found(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flipped = copy / "checkpoints" / "3"
     file = max((p for p in flipped.rglob("*") if p.is_file()), key=lambda p: p.stat().st_size)

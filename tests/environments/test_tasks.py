@@ -68,6 +68,7 @@ def test_hackmatrix_can_be_one_of_the_tasks() -> None:
     assert "eval/task/HackMatrix-v1/win_rate" in names
 
 
+@pytest.mark.thorough
 def test_each_game_is_that_of_its_task_alone(env: Any) -> None:
     seen, state = started(env, MIXED)
     steps = [jax.jit(jax.vmap(one.step)) for one in env.envs]
@@ -93,6 +94,7 @@ def test_each_game_is_that_of_its_task_alone(env: Any) -> None:
     assert truncated.shape == MIXED.shape
 
 
+@pytest.mark.thorough
 def test_a_single_game_is_as_one_of_a_batch(env: Any) -> None:
     _, states = started(env, MIXED)
     keys, actions, *batch = played(env, None, states, 1)[0]

@@ -38,6 +38,7 @@ from hackmatrix.research.evaluation.selection import make_evaluate
 pytestmark = pytest.mark.usefixtures("shared_programs")
 
 
+@pytest.mark.thorough
 def test_an_interval_that_exceeds_the_run_is_told_and_the_clock_is_kept(tmp_path: Path) -> None:
     output = io.StringIO()
     run_of(tmp_path, output=output, save_interval=5_000_000, save_interval_minutes=1e-9)
@@ -227,6 +228,7 @@ def test_params_that_are_nan_are_never_the_best_however_they_score(
     assert "evaluation: update 6: mean_return nan\n" in output.getvalue()
 
 
+@pytest.mark.thorough
 def test_params_are_judged_on_other_games_than_those_that_chose_them(tmp_path: Path) -> None:
     env, config = probes.Grid(), config_in(tmp_path, eval_episodes=64)
     network = Trainer(env, config.ppo, config.network).network
@@ -240,6 +242,7 @@ def test_params_are_judged_on_other_games_than_those_that_chose_them(tmp_path: P
     np.testing.assert_array_equal(judged.returns[32:], tail.returns)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("num_seeds", [1, 2])
 def test_a_run_stops_when_no_params_are_finite(
     num_seeds: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -61,6 +61,7 @@ def test_episodes_are_the_games(tmp_path: Path) -> None:
         assert not episode.infos["action_mask"][-1].any()
 
 
+@pytest.mark.thorough
 def test_an_export_is_bounded(tmp_path: Path) -> None:
     path = recorded(tmp_path / "data")
     (shard,) = open_data_set(path).shards()
@@ -69,6 +70,7 @@ def test_an_export_is_bounded(tmp_path: Path) -> None:
     assert exported(path, "--max-steps", steps, name="grid/nine-v0").total_episodes == 9
 
 
+@pytest.mark.thorough
 def test_names_that_are_taken_or_wrong_give_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

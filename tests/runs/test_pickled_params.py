@@ -271,6 +271,7 @@ for path in sys.argv[1:]:
     assert "MemoryError" not in done.stderr
 
 
+@pytest.mark.thorough
 def test_the_reader_of_python_has_no_bounds() -> None:
     """Why it is not used with a `find_class` that returns inert objects."""
     code = """

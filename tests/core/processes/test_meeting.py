@@ -38,6 +38,7 @@ def place(address: str, count: int, index: int) -> tuple[str, ...]:
     return ("--coordinator", address, *numbers)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("index", [0, 1])
 def test_a_process_that_waits_for_others_says_so_and_ends_in_time(
     index: int, tmp_path: Path

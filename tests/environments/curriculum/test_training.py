@@ -40,6 +40,7 @@ def level_of(run: Path, update: int) -> int:
     return int(arrays["progress.level"])
 
 
+@pytest.mark.thorough
 def test_evaluations_play_the_real_game(tmp_path: Path, wrapped: list[Any]) -> None:
     real, evaluated = probes.Ladder(), []
 
@@ -54,6 +55,7 @@ def test_evaluations_play_the_real_game(tmp_path: Path, wrapped: list[Any]) -> N
     assert evaluated == [real]
 
 
+@pytest.mark.thorough
 def test_without_a_curriculum_nothing_is_wrapped(tmp_path: Path, wrapped: list[Any]) -> None:
     run_of(tmp_path, total_timesteps=64)
     assert wrapped == []
@@ -63,12 +65,13 @@ def test_without_a_curriculum_nothing_is_wrapped(tmp_path: Path, wrapped: list[A
     ("changes", "said", "begins_anew"),
     [
         ({}, "resuming", False),
-        ({"curriculum": FIRST}, "resuming", False),
         ({"curriculum": OTHER}, "changed since: curriculum\n", True),
-        (
+        pytest.param({"curriculum": FIRST}, "resuming", False, marks=pytest.mark.thorough),
+        pytest.param(
             {"curriculum": FIRST, "curriculum_start_level": 2},
             "changed since: curriculum_start_level 1 -> 2",
             True,
+            marks=pytest.mark.thorough,
         ),
     ],
 )

@@ -177,6 +177,7 @@ def ends_with_a_spawn(spot: Spot) -> bool:
     return bool(after.transmissions) and after.transmissions[-1] not in before.transmissions
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_changed_rule_is_noticed(change: Change, monkeypatch: pytest.MonkeyPatch) -> None:
     # What shields shows in no single step, only in where nothing ever spawns.

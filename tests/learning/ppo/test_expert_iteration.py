@@ -60,7 +60,14 @@ class SeenPolicy(probes.Policy):
 # --- made-up games -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["CartPole-v1", "Acrobot-v1", "MountainCar-v0"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "CartPole-v1",
+        pytest.param("Acrobot-v1", marks=pytest.mark.thorough),
+        pytest.param("MountainCar-v0", marks=pytest.mark.thorough),
+    ],
+)
 def test_made_up_games_go_on_as_the_true_ones(name: str) -> None:
     """Classic control has no chance: from what is seen, the same actions lead to the same."""
     env = ClassicControl(name)
@@ -85,6 +92,7 @@ def test_made_up_games_go_on_as_the_true_ones(name: str) -> None:
     assert mind.valid(games).all()
 
 
+@pytest.mark.thorough
 def test_a_made_up_game_that_has_ended_stays_so_and_pays_nothing() -> None:
     mind = SeenPolicy().imagination()
     zeros = jnp.zeros(2, jnp.int32)

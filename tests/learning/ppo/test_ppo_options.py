@@ -45,6 +45,7 @@ def test_an_update_ends_after_the_epoch_that_exceeds_the_target() -> None:
     assert measured["train/approx_kl"] == pytest.approx(same["train/approx_kl"], rel=1e-3)
 
 
+@pytest.mark.thorough
 def test_the_metrics_are_those_of_the_last_epoch_made() -> None:
     _, measured = trained(target_kl=1e-12, updates=1)
     _, one_epoch = trained(update_epochs=1, updates=1)

@@ -118,6 +118,7 @@ def test_learning_meets_the_very_policy_that_acted() -> None:
     np.testing.assert_allclose(values, steps.value, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.thorough
 def test_the_first_gradient_step_changes_nothing_of_the_ratio() -> None:
     env = Recall()
     config = dataclasses.replace(CONFIG, update_epochs=1, num_minibatches=1, lr=1e-6)

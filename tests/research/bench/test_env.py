@@ -44,6 +44,7 @@ def figures_of(capsys: pytest.CaptureFixture[str], *argv: str) -> dict[str, Any]
     return json.loads(out)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("flags", [pytest.param(SMALL, marks=pytest.mark.slow), HARDER])
 def test_env_as_json(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     figures = figures_of(capsys, "env", *flags, "--repeats", "3")
@@ -62,6 +63,7 @@ def harder() -> EnvBench:
     return bench
 
 
+@pytest.mark.thorough
 def test_harder_play_is_harder(harder: EnvBench) -> None:
     speed = harder.result()
     assert speed.totals.steps == 16 * 16 * 2

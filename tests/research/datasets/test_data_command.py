@@ -48,6 +48,7 @@ def shards_of(path: Path) -> list[Shard]:
     return list(open_data_set(path).shards())
 
 
+@pytest.mark.thorough
 def test_recorded_games_are_whole_and_play_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -63,6 +64,7 @@ def test_recorded_games_are_whole_and_play_again(
     assert [each.name for each in tmp_path.iterdir()] == ["it"]
 
 
+@pytest.mark.thorough
 def test_the_games_do_not_depend_on_how_they_are_cut_into_shards(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -77,6 +77,7 @@ def test_an_action_is_seen_and_heard_and_then_nothing_moves(
         assert after(page, kind, "0") == []
 
 
+@pytest.mark.thorough
 def test_with_reduced_motion_nothing_is_animated_until_it_is_wanted(
     browser: Any, address: str
 ) -> None:

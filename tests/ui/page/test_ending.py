@@ -189,6 +189,7 @@ def test_it_is_shared_as_a_line_of_squares(died: Any) -> None:
     assert "without a link" in page.inner_text("#problem")
 
 
+@pytest.mark.thorough
 def test_the_days_game_is_compared_with_the_agents(page: Any, tmp_path: Path) -> None:
     walker = Session(GameId(20260101), cast(resolve("exit")))
     walker.handle({"do": "agent", "steps": 100})

@@ -83,6 +83,7 @@ def test_a_suggestion_says_why_and_a_hundred_games_are_counted(lost: tuple[Any, 
     assert page.is_hidden("#finished")
 
 
+@pytest.mark.thorough
 def test_retry_plays_on_alone_in_a_variation(lost: tuple[Any, int]) -> None:
     page, steps = lost
     page.click("#analyse")

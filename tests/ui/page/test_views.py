@@ -14,8 +14,12 @@ SCREENS = {
     "a phone": PHONE,
     "a phone in light colours": {**PHONE, "color_scheme": "light"},
 }
-# The largest and the smallest, then each size and each kind of colours, then all of them.
-LONGER = {"a small laptop in light colours": "thorough", "a phone in light colours": "slow"}
+# The smallest, then each size and each kind of colours, then all of them.
+LONGER = {
+    "a desktop": "thorough",
+    "a small laptop in light colours": "thorough",
+    "a phone in light colours": "slow",
+}
 QUICKLY = [
     pytest.param(name, marks=getattr(pytest.mark, LONGER[name])) if name in LONGER else name
     for name in SCREENS
