@@ -1,11 +1,10 @@
 """What an action looks and sounds like, in a real browser; and the switch that ends it all."""
 
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from browser import fresh, opened, served, settled
+from browser import fresh, opened, settled
 
 from hackmatrix.game.engine import Game
 
@@ -39,12 +38,6 @@ def walk_to(kind: str) -> tuple[str, list[int]]:
             if kind in [event.kind.value for event in game.step(moves[-1]).events]:
                 return str(seed), moves
     raise AssertionError(kind)
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with served("play", "--seed", "7") as it:
-        yield it
 
 
 def after(page: Any, kind: str, speed: str | None) -> list[list[str]]:

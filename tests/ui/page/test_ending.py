@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from browser import fresh, opened, served, settled
+from browser import fresh, opened, settled
 from paths import ROOT
 
 from hackmatrix.agents.roster.names import resolve
@@ -18,12 +18,6 @@ from hackmatrix.game.rules.board import NEIGHBOUR, col, row
 from hackmatrix.ui.session.session import Session
 
 ARROWS = ("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight")
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with served("play", "--seed", "7") as it:
-        yield it
 
 
 @pytest.fixture(scope="module")

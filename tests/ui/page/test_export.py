@@ -70,9 +70,7 @@ def test_the_agent_in_plain_python_is_the_agent() -> None:
         game.step(rng.choice(game.valid_actions()))
 
 
-@pytest.mark.parametrize(
-    "agent", [pytest.param("shipped", marks=pytest.mark.thorough), "scripted"]
-)
+@pytest.mark.parametrize("agent", [pytest.param("shipped", marks=pytest.mark.thorough), "scripted"])
 def test_the_archive_is_all_that_a_session_needs(agent: str, site: Path, tmp_path: Path) -> None:
     command = ["page", "--export", str(tmp_path / "it"), "--agent", agent]
     assert main([*command, "--pyodide", str(site.parent / "pyodide")]) == 0

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from browser import covered, fresh, opened, served, settled
+from browser import covered, fresh, opened, settled
 
 from hackmatrix.agents.roster.names import resolve
 from hackmatrix.agents.roster.session_agents import cast
@@ -22,8 +22,8 @@ COUNTED = """
 
 
 @pytest.fixture(scope="module")
-def desktop(browser: Any) -> Iterator[Any]:
-    with served("play", "--seed", "7") as address, opened(browser, address) as page:
+def desktop(browser: Any, address: str) -> Iterator[Any]:
+    with opened(browser, address) as page:
         yield page
 
 
