@@ -59,7 +59,7 @@ def game(state: Any, i: int) -> Any:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("engine", ["jax", "python"])
+@pytest.mark.parametrize("engine", ["jax", pytest.param("python", marks=pytest.mark.slow)])
 def test_every_result_is_the_same(engine: str, of_native: Any) -> None:
     env, (last, steps) = made(engine), of_native
     np.testing.assert_array_equal(begun(env)[0], begun(made("native"))[0])

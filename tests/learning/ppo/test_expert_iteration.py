@@ -198,7 +198,7 @@ def train(*argv: str) -> None:
     assert main(["train", *argv]) == 0
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.usefixtures("shared_programs")
 def test_a_run_of_the_game_is_resumed_exactly_and_its_agent_can_be_searched_with(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
