@@ -228,7 +228,6 @@ ROWS = [
         env={"PYTEST_ADDOPTS": "tests/agents/networks/test_orthogonal.py"},
         prints="passed",
     ),
-    Row(r"make fuzz", 'FLAGS="--seconds 2"', prints="damaged games accepted"),
     Row(r"make targets", writes=(".venv-targets/bin/hackmatrix",), prints=""),
     Row(r"make docs", writes=("build/site/index.html",)),
     Row(r"make clean", prints="rm -rf"),
