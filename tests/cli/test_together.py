@@ -84,6 +84,7 @@ def test_each_is_the_run_that_train_makes_bit_for_bit(
     assert rates == [1e-2] * 7
 
 
+@pytest.mark.thorough
 def test_they_take_turns_and_the_shorter_one_ends_first(
     argv: Argv, process: Process, tmp_path: Path
 ) -> None:

@@ -396,6 +396,7 @@ def trials() -> list[optuna.trial.FrozenTrial]:
     return optuna.load_study(study_name="base-tpe", storage=storage).trials
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("made")
 @pytest.mark.parametrize(
     "how",

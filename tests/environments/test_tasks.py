@@ -185,6 +185,7 @@ def test_the_report_of_a_task_is_of_its_games() -> None:
     assert returns.values.tolist() == [0, 2]
 
 
+@pytest.mark.thorough
 def test_an_evaluation_tells_each_task_apart(env: Any) -> None:
     config = TrainConfig.of(num_envs=2, num_steps=2, hidden_dim=4, num_layers=1, num_minibatches=1)
     trainer = Trainer(env, config.ppo, config.network)

@@ -37,6 +37,7 @@ def exported(path: Path, *flags: str, name: str = NAME) -> Any:
     return minari.load_dataset(name)
 
 
+@pytest.mark.thorough
 def test_episodes_are_the_games(tmp_path: Path) -> None:
     path = of_an_expert(tmp_path / "data", 80)  # more than are replayed at once
     (shard,) = open_data_set(path).shards()

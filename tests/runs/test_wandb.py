@@ -357,6 +357,7 @@ def test_on_a_terminal_nobody_is_asked_for_anything(
     ]
 
 
+@pytest.mark.thorough
 def test_wandb_itself_prints_nothing(tmp_path: Path, server: WandbServer) -> None:
     out, err = output_of(command(tmp_path, 60))
     assert (out, err) == (f"W&B: {server.url}/me/games/runs/{tmp_path.name}\n", "")

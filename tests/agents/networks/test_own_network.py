@@ -60,6 +60,7 @@ def refused(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
     return told
 
 
+@pytest.mark.thorough
 def test_it_is_trained_resumed_and_evaluated(capsys: pytest.CaptureFixture[str]) -> None:
     train(*OWN, "--total-timesteps", "256", "--run-name", "whole")
     assert f"evaluate checkpoints/whole/final_params.npz {' '.join(OWN)}" in capsys.readouterr().out

@@ -158,6 +158,7 @@ except UserError as error:
 """
 
 
+@pytest.mark.thorough
 def test_without_the_native_engine_where_it_was_built_for_a_later_jax() -> None:
     done = subprocess.run(
         [sys.executable, "-c", OTHER_JAX], capture_output=True, text=True, check=True

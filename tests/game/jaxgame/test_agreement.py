@@ -71,6 +71,7 @@ def test_bounded_numbers_are_the_same() -> None:
         assert got.tolist() == [dice.bounded(int(word), n) for word in words]
 
 
+@pytest.mark.thorough
 def test_importing_starts_no_device() -> None:
     """Nothing is put on a device before something is asked of it."""
     code = (

@@ -11,6 +11,7 @@ import numpy as np
 import probe_environments as probes
 import pytest
 from memory_network import MemoryNetwork
+from suites import first_quickly
 
 from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.distribution import pack_mask
@@ -60,14 +61,7 @@ class SeenPolicy(probes.Policy):
 # --- made-up games -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "CartPole-v1",
-        pytest.param("Acrobot-v1", marks=pytest.mark.thorough),
-        pytest.param("MountainCar-v0", marks=pytest.mark.thorough),
-    ],
-)
+@pytest.mark.parametrize("name", first_quickly(["CartPole-v1", "Acrobot-v1", "MountainCar-v0"]))
 def test_made_up_games_go_on_as_the_true_ones(name: str) -> None:
     """Classic control has no chance: from what is seen, the same actions lead to the same."""
     env = ClassicControl(name)

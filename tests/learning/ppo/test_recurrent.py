@@ -99,6 +99,7 @@ def test_without_memory_it_stays_a_guess() -> None:
     assert row["train/mean_episode_return"] < 0.6
 
 
+@pytest.mark.thorough
 def test_learning_meets_the_very_policy_that_acted() -> None:
     # Episodes of 4 steps begin anew in the middle of a rollout, and go on from the one before.
     trainer, state = trained(2)

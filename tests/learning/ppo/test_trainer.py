@@ -267,6 +267,7 @@ def test_the_last_epoch_is_reported() -> None:
     assert summarise(jax.device_get(sums), LEARNER_METRICS)["train/approx_kl"] > 1e-5
 
 
+@pytest.mark.thorough
 def test_each_update_shuffles_anew() -> None:
     trainer = Trainer(probes.Discount(), CONFIG, NETWORK)  # where chance is in the shuffling only
     one, same, later = trainer.init(0), trainer.init(0), trainer.init(0)

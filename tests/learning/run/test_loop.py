@@ -31,6 +31,7 @@ from small_runs import (
     updates_of,
     without_speed,
 )
+from suites import first_quickly
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from hackmatrix.agents.networks.policy import load_policy
@@ -98,7 +99,7 @@ def test_a_run_leaves_a_folder_that_explains_itself(tmp_path: Path) -> None:
     jax.tree.map(np.testing.assert_array_equal, policy.params, jax.device_get(expected))
 
 
-@pytest.mark.parametrize("ahead", [1, pytest.param(5, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("ahead", first_quickly([1, 5]))
 def test_the_length_of_calls_changes_neither_metrics_nor_params(
     ahead: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,13 +111,7 @@ def test_the_length_of_calls_changes_neither_metrics_nor_params(
         assert_same_run(tmp_path / "plain" / "mine", tmp_path / "changed" / "mine", update)
 
 
-@pytest.mark.parametrize(
-    "number",
-    [
-        signal.SIGINT,
-        *(pytest.param(n, marks=pytest.mark.thorough) for n in (signal.SIGTERM, signal.SIGHUP)),
-    ],
-)
+@pytest.mark.parametrize("number", first_quickly([signal.SIGINT, signal.SIGTERM, signal.SIGHUP]))
 def test_a_signal_ends_the_run_between_updates_and_what_follows_is_as_if_it_had_not(
     number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,7 +153,7 @@ def test_a_signal_before_the_first_update_leaves_nothing_to_save(
     assert updates_of(tmp_path / "mine") == []
 
 
-@pytest.mark.parametrize("ahead", [pytest.param(1, marks=pytest.mark.thorough), 2])
+@pytest.mark.parametrize("ahead", first_quickly([2, 1]))
 def test_a_resumed_run_is_the_run_that_was_never_stopped(
     ahead: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ import probe_environments as probes
 import pytest
 from made_data import GRID, change, change_facts, of_an_expert, recorded, use_grid
 from paths import ROOT
+from suites import first_quickly
 
 from hackmatrix.cli.main import main
 from hackmatrix.core.manifest import write_manifest
@@ -100,7 +101,7 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("name", CHANGES)
+@pytest.mark.parametrize("name", first_quickly(CHANGES))
 def test_the_first_difference_is_named(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -189,7 +190,10 @@ def damage_no_json(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "damage", [made for name, made in list(globals().items()) if name.startswith("damage_")]
+    "damage",
+    first_quickly(
+        [made for name, made in list(globals().items()) if name.startswith("damage_")], 3
+    ),
 )
 def test_hostile_files_with_right_checksums_give_one_line(
     damage: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

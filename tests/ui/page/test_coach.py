@@ -118,6 +118,7 @@ def test_colours_follow_the_system_and_can_be_read(browser: Any, address: str, s
         )
 
 
+@pytest.mark.thorough
 def test_a_move_sounds_and_with_the_switch_off_none_does(browser: Any, address: str) -> None:
     with opened(browser, address) as page:
         count = """() => {

@@ -9,6 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from browser import fresh, opened, settled
 from paths import ROOT
+from suites import first_quickly
 
 from hackmatrix.agents.roster.names import resolve
 from hackmatrix.agents.roster.session_agents import cast
@@ -151,7 +152,7 @@ def test_a_game_in_which_a_move_was_taken_back_is_no_score(page: Any, tmp_path: 
     assert page.evaluate("() => localStorage.getItem('hackmatrix-best')") is None
 
 
-@pytest.mark.parametrize("screen", [(1440, 900), (1024, 600), (390, 844)])
+@pytest.mark.parametrize("screen", first_quickly([(390, 844), (1024, 600), (1440, 900)]))
 @pytest.mark.parametrize("rows", [range(3), range(3, 6)])
 def test_the_card_leaves_in_sight_who_died_and_of_what(
     page: Any, tmp_path: Path, rows: range, screen: tuple[int, int]

@@ -17,6 +17,7 @@ from page_views import (
     at_first,
     violations,
 )
+from suites import first_quickly
 
 SHARE = """
 () => {
@@ -77,7 +78,7 @@ class Finger:
         self._send("touchEnd")
 
 
-@pytest.mark.parametrize("view", ["play", "watch", "review"])
+@pytest.mark.parametrize("view", first_quickly(["play", "watch", "review"], 2))
 @pytest.mark.parametrize(
     "screen",
     [DESKTOP, *(pytest.param(s, marks=pytest.mark.thorough) for s in (LAPTOP, SMALL)), PHONE],

@@ -67,6 +67,7 @@ def test_today_is_one_game_for_everybody(page: Any) -> None:
     assert before <= page.evaluate("() => hackmatrix.game.id") <= f"{datetime.now(UTC):%Y%m%d}"
 
 
+@pytest.mark.thorough
 def test_the_ghost_stands_where_the_agent_does(page: Any) -> None:
     page.check("#ghost")
     page.wait_for_selector("#picture .figure", state="attached")

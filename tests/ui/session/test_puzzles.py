@@ -4,6 +4,7 @@ import random
 from pathlib import Path
 
 import pytest
+from suites import first_quickly
 
 from hackmatrix.agents.roster.judge import judge
 from hackmatrix.agents.roster.names import resolve
@@ -41,24 +42,12 @@ def is_puzzle(puzzle: Puzzle) -> bool:
     return says_all and best >= 0.4 and best - second >= 0.149  # as written, in three digits
 
 
-@pytest.mark.parametrize(
-    "puzzle",
-    [
-        pytest.param(puzzle, marks=pytest.mark.thorough if number % 10 else ())
-        for number, puzzle in enumerate(PUZZLES)
-    ],
-)
+@pytest.mark.parametrize("puzzle", first_quickly(PUZZLES, 10))
 def test_one_action_alone_keeps_the_chance_of_winning(puzzle: Puzzle) -> None:
     assert is_puzzle(puzzle)
 
 
-@pytest.mark.parametrize(
-    "puzzle",
-    [
-        pytest.param(puzzle, marks=pytest.mark.thorough if number else ())
-        for number, puzzle in enumerate(random.Random(0).sample(PUZZLES, 12))
-    ],
-)
+@pytest.mark.parametrize("puzzle", first_quickly(random.Random(0).sample(PUZZLES, 12)))
 def test_games_that_were_made_up_anew_say_so_too(puzzle: Puzzle) -> None:
     state, rng = position(puzzle).state(len(puzzle.actions)), random.Random("anew")
     games = [imagined(state, rng) for _ in range(100)]
