@@ -107,6 +107,7 @@ def test_damage_of_each_kind_is_found(copy: Path, capsys: pytest.CaptureFixture[
     assert (code, results(said, path)) == (1, {"read": True, "network": False})
 
 
+@pytest.mark.thorough
 def test_params_of_another_agent_do_not_reach_the_recorded_evaluation(
     copy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

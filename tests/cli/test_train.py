@@ -340,6 +340,7 @@ def test_the_printed_configuration_is_a_file_that_gives_the_same_run(
     assert len({(run / "final_params.npz").read_bytes() for run in runs}) == 1
 
 
+@pytest.mark.thorough
 def test_evaluations_in_between_are_shown_and_the_best_is_kept(
     grid: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

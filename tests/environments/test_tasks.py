@@ -144,6 +144,7 @@ class Told(probes.Grid):
         return [Column("jumps", "mean_jumps", jumps, "jumps_ci")]
 
 
+@pytest.mark.thorough
 def test_what_is_measured_counts_for_the_games_task_alone() -> None:
     env = MultiTask([probes.Pairing(), Told()])
     assert env.tasks == ("Pairing", "Told")

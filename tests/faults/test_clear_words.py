@@ -212,6 +212,7 @@ def poisoned_after(update: int, monkeypatch: pytest.MonkeyPatch, *, agents: slic
     monkeypatch.setattr(Trainer, "run", poisoned)
 
 
+@pytest.mark.thorough
 def test_params_that_are_nan_are_never_the_best_however_they_score(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -256,6 +257,7 @@ def test_a_run_stops_when_no_params_are_finite(
     assert updates_of(outcome.run) == [2, 4]
 
 
+@pytest.mark.thorough
 def test_a_run_goes_on_while_the_params_of_one_agent_are_finite(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

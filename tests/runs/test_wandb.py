@@ -204,6 +204,7 @@ def test_the_rows_of_a_long_run_are_all_there(
     assert rows[-1]["metric/19"] == 799 + 19
 
 
+@pytest.mark.thorough
 def test_offline_an_alarm_and_the_last_checkpoint_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -193,6 +193,7 @@ def test_reflections_that_are_none_are_refused() -> None:
         make_network(env, NetworkConfig(symmetric=True, hidden_dim=8))
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("shared_programs")
 def test_whoever_plays_the_params_needs_to_know_of_no_mirror(tmp_path: Path) -> None:
     run_of(tmp_path, env=Turned(), symmetric=True)

@@ -61,17 +61,17 @@ def test_without_a_curriculum_nothing_is_wrapped(tmp_path: Path, wrapped: list[A
     assert wrapped == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("changes", "said", "begins_anew"),
     [
         ({}, "resuming", False),
         ({"curriculum": OTHER}, "changed since: curriculum\n", True),
-        pytest.param({"curriculum": FIRST}, "resuming", False, marks=pytest.mark.thorough),
-        pytest.param(
+        ({"curriculum": FIRST}, "resuming", False),
+        (
             {"curriculum": FIRST, "curriculum_start_level": 2},
             "changed since: curriculum_start_level 1 -> 2",
             True,
-            marks=pytest.mark.thorough,
         ),
     ],
 )

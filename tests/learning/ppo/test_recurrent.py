@@ -130,6 +130,7 @@ def test_the_first_gradient_step_changes_nothing_of_the_ratio() -> None:
     assert row["train/clip_frac"] == 0
 
 
+@pytest.mark.thorough
 def test_a_batch_keeps_its_sequences() -> None:
     trainer, state = trained(1)
     keys = UpdateKeys(jnp.uint32(0), jnp.int32(0))

@@ -43,6 +43,7 @@ def refused(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
     return error
 
 
+@pytest.mark.thorough
 def test_an_expert_is_cloned_with_its_values(tmp_path: Path) -> None:
     data = open_data_set(of_an_expert(tmp_path / "data", 600))
     cloned = clone(data, CONFIG, PLAN)

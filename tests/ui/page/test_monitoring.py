@@ -251,6 +251,7 @@ def test_a_click_on_a_checkpoint_in_a_plot_plays_it(browser: Any, address: str) 
         assert len(page.context.pages) == 2
 
 
+@pytest.mark.thorough
 def test_checkpoints_of_a_run_play_side_by_side(browser: Any, address: str) -> None:
     with opened(browser, address) as page:
         page.click("#checkpoints button >> nth=0")
