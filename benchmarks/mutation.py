@@ -242,7 +242,7 @@ def _with(tree: ast.Module, place: _Place, changed: ast.AST) -> ast.Module:
     return mutated
 
 
-def tests_of(files: Iterable[Path]) -> tuple[str, ...]:
+def pytest_arguments(files: Iterable[Path]) -> tuple[str, ...]:
     """The arguments by which pytest runs the tests of files."""
     if not set(files) <= set(LEARNER):
         return TESTS
@@ -260,7 +260,7 @@ def survives(mutant: Mutant | None, files: Sequence[Path]) -> bool:
         pytest = ("-m", "pytest", "-x", "-q", "-p", "pytest_timeout", "-p", "no:cacheprovider")
         done = subprocess.run(
             # -P: the package of the copy, not that of the folder in which the tests are.
-            [*LIMITED, str(seconds), sys.executable, "-P", *pytest, *tests_of(files)],
+            [*LIMITED, str(seconds), sys.executable, "-P", *pytest, *pytest_arguments(files)],
             cwd=ROOT,
             # Plugins that are not needed take seconds to import.
             env=os.environ | {"PYTHONPATH": folder, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
@@ -285,7 +285,7 @@ def measure(options: MutationOptions) -> Mutation:
     files = list(dict.fromkeys(mutant.file for mutant in tried))
     if not survives(None, files):
         raise UserError(
-            f"the tests fail on the package as it is: pytest {' '.join(tests_of(files))}"
+            f"the tests fail on the package as it is: pytest {' '.join(pytest_arguments(files))}"
         )
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         fates = list(pool.map(lambda mutant: survives(mutant, [mutant.file]), tried))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from paths import ROOT
 
-from benchmarks.mutation import FILES, LEARNER, TESTS, Mutant, mutants, survives, tests_of
+from benchmarks.mutation import FILES, LEARNER, TESTS, Mutant, mutants, pytest_arguments, survives
 
 RULE = '''
 """A rule."""
@@ -54,7 +54,7 @@ def test_every_mutant_of_the_rules_is_python_and_another_program(file: Path) -> 
 
 def test_the_tests_that_run_are_there() -> None:
     assert len(LEARNER) > 30
-    names = (*TESTS, *tests_of(LEARNER))
+    names = (*TESTS, *pytest_arguments(LEARNER))
     assert [
         name for name in names if name.startswith("tests/") and not (ROOT / name).exists()
     ] == []
