@@ -11,6 +11,8 @@ LOCK := uv pip compile pyproject.toml --quiet --universal --python-version 3.11 
 DEVICES := $(if $(shell command -v nvidia-smi),,--num-devices 2)
 RUN := make-train-$(shell date +%Y%m%d-%H%M%S)
 
+MARKS := not slow and not thorough
+
 # The suite starts a hundred processes: each would compile all of Python's modules that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -31,7 +33,7 @@ train: $(READY)  ## train an agent for five minutes and evaluate it beside rando
 
 # On two cores the third worker works where a test of the others waits.
 test: $(READY)  ## the quick test suite, a few minutes
-	$(BIN)/pytest -m "not slow and not thorough" -n 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -m "$(MARKS)" -n 3 --dist loadfile --no-loadscope-reorder
 
 thorough: $(READY)  ## tests that take longer: several processes, kills, whole trainings, more screens
 	$(BIN)/pytest -m "thorough and not slow" -n 3 --dist loadfile --no-loadscope-reorder

@@ -1,8 +1,9 @@
-"""Mutation score of the rules: how many small changes of the Python engine the rule tests notice.
+"""Mutation score: how many small changes of the Python engine, or of the learner, tests notice.
 
 A mutant is a copy of the package in which one place of one file is different: a comparison, a
 condition, a number, an operator, or a statement that is gone. The quick rule tests of the Python
-engine run on each; one that all of them pass has survived.
+engine run on each, or those of `make test` and `make thorough` in the test file of the changed
+file's name; one that all of them pass has survived.
 """
 
 import ast
@@ -14,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +27,8 @@ from hackmatrix.core.options import option
 from hackmatrix.research.bench.options import Options
 
 ROOT = Path(__file__).parent.parent
-GAME = ROOT / "hackmatrix" / "game"
+PACKAGE = ROOT / "hackmatrix"
+GAME = PACKAGE / "game"
 
 # Not among them: saved games and positions as text, observations and their layouts.
 ENGINE = (
@@ -43,12 +45,28 @@ TESTS = (
     "tests/game/rules/test_tables.py",
     *(f"tests/game/engine/test_{name}.py" for name in ("dice", "events")),
     *("-k", "python or not jax and not native"),
-    *("-p", "pytest_timeout", "-p", "no:cacheprovider"),
     "--confcutdir=tests/game/rules",  # what the suite prepares for JAX takes longer than they do
 )
-SECONDS = 90  # of the processor's time, until tests that hang are ended: they have failed
-# By a shell, as `preexec_fn` would fork, which is not safe beside JAX.
-LIMITED = ("sh", "-c", f'ulimit -t {SECONDS} && exec "$@"', "sh")
+
+
+def own_test(file: Path) -> Path:
+    """The test file of a file's name."""
+    return ROOT / "tests" / file.relative_to(PACKAGE).with_name(f"test_{file.name}")
+
+
+# The files of the learner and of runs on disk that have tests of their own.
+LEARNER = tuple(
+    file
+    for wing in ("learning", "runs")
+    for file in sorted((PACKAGE / wing).rglob("*.py"))
+    if own_test(file).exists()
+)
+CHANGED = {"rules": FILES, "learner": LEARNER}
+
+# Seconds of the processor, until tests that hang are ended: they have failed. By a shell, as
+# `preexec_fn` would fork, which is not safe beside JAX.
+SECONDS = {"rules": 90, "learner": 600}
+LIMITED = ("sh", "-c", 'ulimit -t "$0" && exec "$@"')
 
 OTHER: dict[type[ast.AST], Any] = {
     ast.Lt: ast.LtE,
@@ -76,6 +94,7 @@ UNCHANGED = (ast.Raise, ast.Assert, ast.JoinedStr, ast.Import, ast.ImportFrom)
 class MutationOptions(Options):
     """The options of the command."""
 
+    only: str = option("rules", "what is changed", choices=CHANGED)
     count: int = option(100, "mutants that are drawn; 0: all there are", at_least=0)
     seed: int = option(0, "what the draw depends on", at_least=0)
 
@@ -113,16 +132,15 @@ class Mutation(NamedTuple):
         """The figures as text, file by file, and the mutants that survived."""
         tried, survived = (Counter(m.file for m in each) for each in (self.tried, self.survived))
         rows = [
-            f"{file.relative_to(GAME)!s:<22}{tried[file] - survived[file]:>7}{tried[file]:>7}"
-            for file in FILES
-            if tried[file]
+            f"{file.relative_to(PACKAGE)!s:<36}{tried[file] - survived[file]:>7}{tried[file]:>7}"
+            for file in tried
         ]
         killed, all_tried = len(self.tried) - len(self.survived), len(self.tried)
         return "\n".join(
             [
-                f"{'':<22}{'killed':>7}{'of':>7}",
+                f"{'':<36}{'killed':>7}{'of':>7}",
                 *rows,
-                f"{'all':<22}{killed:>7}{all_tried:>7}  {killed / all_tried:.0%}"
+                f"{'all':<36}{killed:>7}{all_tried:>7}  {killed / all_tried:.0%}"
                 f"  (drawn of {self.possible:,})",
                 *(f"survived: {mutant.text()}" for mutant in self.survived),
             ]
@@ -224,16 +242,25 @@ def _with(tree: ast.Module, place: _Place, changed: ast.AST) -> ast.Module:
     return mutated
 
 
-def survives(mutant: Mutant | None) -> bool:
-    """Whether all tests pass on a mutant; None is the package as it is."""
+def pytest_arguments(files: Iterable[Path]) -> tuple[str, ...]:
+    """The arguments by which pytest runs the tests of files."""
+    if not set(files) <= set(LEARNER):
+        return TESTS
+    return (*(str(own_test(file).relative_to(ROOT)) for file in files), "-m", "not slow")
+
+
+def survives(mutant: Mutant | None, files: Sequence[Path]) -> bool:
+    """Whether the tests of files pass on a mutant; None is the package as it is."""
+    seconds = SECONDS["learner" if set(files) <= set(LEARNER) else "rules"] * len(files)
     with tempfile.TemporaryDirectory() as folder:
         package = Path(folder) / "hackmatrix"
-        shutil.copytree(ROOT / "hackmatrix", package)  # with what is compiled of other files
+        shutil.copytree(PACKAGE, package)  # with what is compiled of other files
         if mutant:
             (Path(folder) / mutant.file.relative_to(ROOT)).write_text(mutant.source)
+        pytest = ("-m", "pytest", "-x", "-q", "-p", "pytest_timeout", "-p", "no:cacheprovider")
         done = subprocess.run(
             # -P: the package of the copy, not that of the folder in which the tests are.
-            [*LIMITED, sys.executable, "-P", "-m", "pytest", "-x", "-q", *TESTS],
+            [*LIMITED, str(seconds), sys.executable, "-P", *pytest, *pytest_arguments(files)],
             cwd=ROOT,
             # Plugins that are not needed take seconds to import.
             env=os.environ | {"PYTHONPATH": folder, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
@@ -243,19 +270,27 @@ def survives(mutant: Mutant | None) -> bool:
         return done.returncode == 0
 
 
-def measure(options: MutationOptions) -> Mutation:
-    """Draws mutants and runs the tests on them, one on each core."""
-    if not survives(None):
-        raise UserError(f"the tests fail on the package as it is: pytest {' '.join(TESTS)}")
-    possible = [mutant for file in FILES for mutant in mutants(file)]
+def draw(options: MutationOptions) -> tuple[int, list[Mutant]]:
+    """How many mutants there are, and those that the seed draws."""
+    possible = [mutant for file in CHANGED[options.only] for mutant in mutants(file)]
     drawn = random.Random(options.seed).sample(
         range(len(possible)), min(options.count, len(possible)) or len(possible)
     )
-    tried = [possible[number] for number in sorted(drawn)]
+    return len(possible), [possible[number] for number in sorted(drawn)]
+
+
+def measure(options: MutationOptions) -> Mutation:
+    """Draws mutants and runs the tests on them, one on each core."""
+    possible, tried = draw(options)
+    files = list(dict.fromkeys(mutant.file for mutant in tried))
+    if not survives(None, files):
+        raise UserError(
+            f"the tests fail on the package as it is: pytest {' '.join(pytest_arguments(files))}"
+        )
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        fates = list(pool.map(survives, tried))
+        fates = list(pool.map(lambda mutant: survives(mutant, [mutant.file]), tried))
     survived = [mutant for mutant, survives in zip(tried, fates, strict=True) if survives]
-    return Mutation(len(possible), tried, survived)
+    return Mutation(possible, tried, survived)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -265,8 +300,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         measure,
         MutationOptions,
         argv,
-        purpose="Changes the rules of the Python engine, one place at a time, and counts "
-        "the changes that the rule tests notice.",
+        purpose="Changes the rules of the Python engine, or the learner and runs on disk, one "
+        "place at a time, and counts the changes that their tests notice.",
         example="--count 20 --seed 1\n      twenty mutants, a few minutes",
     )
 

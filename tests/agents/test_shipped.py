@@ -24,6 +24,7 @@ def test_it_is_small_and_says_how_it_was_made(params: Path) -> None:
     assert about["config"].get("init_from") is None
 
 
+@pytest.mark.thorough
 @EACH
 def test_it_clears_stages_and_one_of_them_scores(params: Path) -> None:
     policy = from_file(params, "it")().policy

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from paths import ROOT
 
-from benchmarks.mutation import FILES, TESTS, Mutant, mutants, survives
+from benchmarks.mutation import FILES, LEARNER, TESTS, Mutant, mutants, pytest_arguments, survives
 
 RULE = '''
 """A rule."""
@@ -53,8 +53,10 @@ def test_every_mutant_of_the_rules_is_python_and_another_program(file: Path) -> 
 
 
 def test_the_tests_that_run_are_there() -> None:
+    assert len(LEARNER) > 30
+    names = (*TESTS, *pytest_arguments(LEARNER))
     assert [
-        name for name in TESTS if name.startswith("tests/") and not (ROOT / name).exists()
+        name for name in names if name.startswith("tests/") and not (ROOT / name).exists()
     ] == []
 
 
@@ -64,5 +66,5 @@ def test_a_broken_rule_is_noticed_and_a_comment_is_not() -> None:
     text = file.read_text()
     broken = text.replace("if enemy.hp > 0:", "if enemy.hp >= 0:")
     assert broken != text
-    assert not survives(Mutant(file, 0, "", "", broken))
-    assert survives(Mutant(file, 0, "", "", f"{text}# a comment\n"))
+    assert not survives(Mutant(file, 0, "", "", broken), [file])
+    assert survives(Mutant(file, 0, "", "", f"{text}# a comment\n"), [file])

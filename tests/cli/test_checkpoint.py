@@ -83,6 +83,7 @@ def test_a_whole_run_passes_and_its_evaluation_is_played_again(
     assert results(said, run / "seed_4" / "best_params.npz")["evaluation"] is True
 
 
+@pytest.mark.thorough
 def test_damage_of_each_kind_is_found(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flipped = copy / "checkpoints" / "3"
     file = max((p for p in flipped.rglob("*") if p.is_file()), key=lambda p: p.stat().st_size)
@@ -106,6 +107,7 @@ def test_damage_of_each_kind_is_found(copy: Path, capsys: pytest.CaptureFixture[
     assert (code, results(said, path)) == (1, {"read": True, "network": False})
 
 
+@pytest.mark.thorough
 def test_params_of_another_agent_do_not_reach_the_recorded_evaluation(
     copy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -138,6 +138,7 @@ def test_a_disk_that_is_full_leaves_the_rows_of_before(
     assert file.read_text() == "older"
 
 
+@pytest.mark.thorough
 def test_files_of_other_environments_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -240,6 +241,7 @@ def balancing(folder: Path, *, gain: float) -> None:
     save_params(folder / "final_params.npz", params, {"environment": "CartPole-v1"})
 
 
+@pytest.mark.thorough
 def test_agents_of_one_run_are_ranked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for seed, gain in ((2, -20.0), (10, 20.0), (9, 0.0)):  # falls at once, balances, random
         (tmp_path / f"seed_{seed}").mkdir()

@@ -83,6 +83,7 @@ def run(tmp_path: Path) -> Callable[[str], str]:
     return run
 
 
+@pytest.mark.thorough
 def test_a_clone_that_was_never_set_up_says_so(run: Callable[[str], str]) -> None:
     said = run("python ../scripts/train_purejaxrl.py --print-config --total-timesteps 1")
     assert "total_timesteps: 1\n" in said

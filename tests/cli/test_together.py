@@ -84,6 +84,7 @@ def test_each_is_the_run_that_train_makes_bit_for_bit(
     assert rates == [1e-2] * 7
 
 
+@pytest.mark.thorough
 def test_they_take_turns_and_the_shorter_one_ends_first(
     argv: Argv, process: Process, tmp_path: Path
 ) -> None:
@@ -96,6 +97,7 @@ def test_they_take_turns_and_the_shorter_one_ends_first(
     assert process.log(2)[-1].startswith("next")
 
 
+@pytest.mark.thorough
 def test_one_that_is_ended_is_saved_and_goes_on_as_if_it_had_not_been(
     argv: Argv, process: Process, tmp_path: Path
 ) -> None:
@@ -112,6 +114,7 @@ def test_one_that_is_ended_is_saved_and_goes_on_as_if_it_had_not_been(
     assert_same_run(tmp_path / "cut", tmp_path / "whole", 7)
 
 
+@pytest.mark.thorough
 def test_when_the_search_ends_all_are_saved(argv: Argv, process: Process, tmp_path: Path) -> None:
     for number, name in enumerate(("one", "other")):
         process.begin(number, argv(name))
@@ -121,6 +124,7 @@ def test_when_the_search_ends_all_are_saved(argv: Argv, process: Process, tmp_pa
     assert [updates_of(tmp_path / name) for name in ("one", "other")] == [[2], [2]]
 
 
+@pytest.mark.thorough
 def test_settings_that_do_not_go_together_end_one_alone(argv: Argv, process: Process) -> None:
     process.begin(1, argv("wrong", num_minibatches=3))
     process.begin(2, argv("right"))
@@ -129,6 +133,7 @@ def test_settings_that_do_not_go_together_end_one_alone(argv: Argv, process: Pro
     assert line.startswith("hackmatrix train: error: --num-minibatches 3 must divide")
 
 
+@pytest.mark.thorough
 def test_a_call_that_fails_ends_one_alone(
     argv: Argv, process: Process, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,6 +152,7 @@ def test_a_call_that_fails_ends_one_alone(
     assert updates_of(tmp_path / "right") == [7]
 
 
+@pytest.mark.thorough
 def test_another_structure_has_a_program_of_its_own(argv: Argv, process: Process) -> None:
     process.begin(1, argv("one"))
     process.begin(2, argv("other", update_epochs=1))

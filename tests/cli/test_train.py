@@ -286,6 +286,7 @@ def test_a_resumed_run_keeps_its_settings(capsys: pytest.CaptureFixture[str]) ->
     assert printed(capsys, "--resume", "checkpoints/x")["lr"] == 2.5e-4
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("grid")
 def test_a_run_that_is_stopped_says_how_to_go_on(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -308,6 +309,7 @@ def test_a_run_that_is_stopped_says_how_to_go_on(
     assert "done after 4 updates, 256 steps" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 def test_scaling_is_told_and_saved(
     grid: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -323,6 +325,7 @@ def test_scaling_is_told_and_saved(
     assert "lr: 0.001\n" in saved
 
 
+@pytest.mark.thorough
 def test_the_printed_configuration_is_a_file_that_gives_the_same_run(
     grid: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -338,6 +341,7 @@ def test_the_printed_configuration_is_a_file_that_gives_the_same_run(
     assert len({(run / "final_params.npz").read_bytes() for run in runs}) == 1
 
 
+@pytest.mark.thorough
 def test_evaluations_in_between_are_shown_and_the_best_is_kept(
     grid: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -350,6 +354,7 @@ def test_evaluations_in_between_are_shown_and_the_best_is_kept(
     assert [row["update"] for row in rows] == [2, 4]
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("grid")
 def test_settings_for_the_device_are_chosen_where_none_are_given(
     capsys: pytest.CaptureFixture[str],

@@ -114,6 +114,7 @@ def test_the_same_command_again_makes_nothing_anew_and_more_trials_go_on(
     assert len(made) == count + 2
 
 
+@pytest.mark.thorough
 def test_random_and_grid_stand_beside_tpe(
     made: list[TrainConfig], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -169,6 +170,7 @@ def test_settings_that_do_not_go_together_are_a_failed_trial(
     assert reason.startswith("--num-minibatches 3 must divide")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("constraints", "can_win"),
     [
@@ -358,6 +360,7 @@ def test_a_search_of_something_else_does_not_go_on_in_the_same_folder(
     assert "choose another --output-dir" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "line",
     [
@@ -401,6 +404,7 @@ def trials() -> list[optuna.trial.FrozenTrial]:
     return optuna.load_study(study_name="base-tpe", storage=storage).trials
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("made")
 @pytest.mark.parametrize(
     "how",
@@ -437,6 +441,7 @@ def test_a_search_that_is_ended_goes_on_with_the_same_settings(
     assert settings[0] == settings[1]
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("made")
 def test_a_training_that_is_killed_is_made_again_and_a_grid_with_a_gap_is_no_success() -> None:
     kills = Path("tuning/base/trials/kills")

@@ -72,7 +72,11 @@ SLOW = re.compile(
     r"bench env --play|bench train --obs|verify \S+npz|--sampler random|--objective pareto|"
     r"--coordinator 10|scripts/optuna|"
     r"benchmarks\.(?:search|mutation|recipe|learners|scaling --rep|"
-    r"coverage|figures|profile|tuning))"
+    r"coverage|figures|kernels|profile|tuning)|"
+    r"clone .*--config (?:raw|score)|train --config original|train --config best --run-name|"
+    r"train --config tpu_v4_8|--init-from (?:best|second|third|fourth|five|forty|points)\.npz|"
+    r"my\.yaml --init-from|--resume-run |--resume my-agent|scripts/hyper|"
+    r"evaluate checkpoints/my-run scripted --episodes)"
 )
 
 # The first that fits a line holds.
@@ -219,8 +223,11 @@ ROWS = [
         prints="HackMatrix",
         writes=("peers.md", "peers.svg"),
     ),
-    Row(r"make slow", env={"PYTEST_ADDOPTS": "tests/agents/networks"}, prints="passed"),
-    Row(r"make fuzz", 'FLAGS="--seconds 2"', prints="damaged games accepted"),
+    Row(
+        r"make slow",
+        env={"PYTEST_ADDOPTS": "tests/agents/networks/test_orthogonal.py"},
+        prints="passed",
+    ),
     Row(r"make targets", writes=(".venv-targets/bin/hackmatrix",), prints=""),
     Row(r"make docs", writes=("build/site/index.html",)),
     Row(r"make clean", prints="rm -rf"),
@@ -280,7 +287,7 @@ def as_run(line: str) -> str:
 
 
 FULL, MENTIONS = documented()
-RUN_BY_CI = ("make setup", "make lint", "make test", "make thorough", "make commands")
+RUN_BY_CI = [f"make {name}" for name in ("setup", "lint", "test", "thorough", "commands", "fuzz")]
 LINES = sorted(
     {as_run(command.line) for command in FULL if command.line not in RUN_BY_CI}
     | {as_run(line) for line in FILLED.values()}

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from paths import CONFIGS
 from scipy.stats import ks_2samp
+from suites import first_quickly
 
 from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.roster.batch_players import network_player
@@ -110,7 +111,7 @@ def test_games_start_as_in_gymnasium(name: str) -> None:
         assert ks_2samp(ours[:, column], theirs[:, column]).pvalue > 0.01
 
 
-@pytest.mark.parametrize("where", ["anywhere", "in play"])
+@pytest.mark.parametrize("where", first_quickly(["anywhere", "in play"]))
 @pytest.mark.parametrize("name", CLASSIC_CONTROL)
 def test_a_step_is_that_of_gymnasium(name: str, where: str) -> None:
     env, facts = ClassicControl(name), FACTS[name]
@@ -175,6 +176,7 @@ def test_the_next_game_starts_in_the_same_call() -> None:
     np.testing.assert_array_equal(after.time, 0)
 
 
+@pytest.mark.thorough
 def test_a_time_limit_bootstraps_from_the_final_observation() -> None:
     env = ClassicControl("MountainCar-v0", max_episode_steps=3)
     trainer = Trainer(
@@ -200,6 +202,7 @@ def test_a_time_limit_bootstraps_from_the_final_observation() -> None:
     assert (steps.final_value[2] != 0).all()
 
 
+@pytest.mark.thorough
 def test_cartpole_is_learned_quickly() -> None:
     config = TrainConfig.of(**read_config(CONFIGS / "cartpole_best.yaml"))
     trainer = Trainer(config.environment.make(), config.learning, config.network)

@@ -43,6 +43,7 @@ def looked_up(source: str) -> Iterator[str]:
             yield ast.unparse(node.args[0])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("what", ["env", "network"])
 def test_nobody_else_looks_for_members(what: str) -> None:
     found = {

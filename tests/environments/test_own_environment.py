@@ -209,6 +209,7 @@ def test_it_is_trained_resumed_and_evaluated(capsys: pytest.CaptureFixture[str])
     assert told["truncated"] == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("folder")
 def test_another_function_is_another_environment(
     folder: Path, capsys: pytest.CaptureFixture[str]
@@ -220,6 +221,7 @@ def test_another_function_is_another_environment(
     assert capsys.readouterr().err.endswith("was trained on frog:Frog, not on pond:Frog\n")
 
 
+@pytest.mark.thorough
 def test_params_that_do_not_fit_any_more_are_refused(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -234,6 +236,7 @@ def test_params_that_do_not_fit_any_more_are_refused(
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("command", ["train", "evaluate"])
 def test_errors_are_one_line_and_exit_2(
     command: str, folder: Path, capsys: pytest.CaptureFixture[str]

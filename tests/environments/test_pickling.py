@@ -35,7 +35,14 @@ def played(env: Any) -> Any:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("kind", MAKERS)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        # It is the engine in JAX, which takes longest to compile.
+        pytest.param(name, marks=pytest.mark.slow if name == "curriculum" else ())
+        for name in MAKERS
+    ],
+)
 def test_a_used_environment_is_pickled_and_copied(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

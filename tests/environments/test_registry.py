@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import pytest
+from suites import first_quickly
 
 import hackmatrix
 from hackmatrix.core.errors import UserError
@@ -118,7 +119,7 @@ def test_without_gymnax_one_is_told_how_to_get_it(monkeypatch: pytest.MonkeyPatc
     assert refusal("CartPole-v1") == "needs gymnax: pip install 'hackmatrix[classic]'"
 
 
-@pytest.mark.parametrize("name", CLASSIC_CONTROL)
+@pytest.mark.parametrize("name", first_quickly(CLASSIC_CONTROL))
 def test_what_classic_control_returns_is_what_its_spec_says(name: str) -> None:
     env: Any = hackmatrix.make(name, max_episode_steps=20)
     spec, games = env.spec, 50

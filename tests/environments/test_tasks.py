@@ -68,6 +68,7 @@ def test_hackmatrix_can_be_one_of_the_tasks() -> None:
     assert "eval/task/HackMatrix-v1/win_rate" in names
 
 
+@pytest.mark.thorough
 def test_each_game_is_that_of_its_task_alone(env: Any) -> None:
     seen, state = started(env, MIXED)
     steps = [jax.jit(jax.vmap(one.step)) for one in env.envs]
@@ -93,6 +94,7 @@ def test_each_game_is_that_of_its_task_alone(env: Any) -> None:
     assert truncated.shape == MIXED.shape
 
 
+@pytest.mark.thorough
 def test_a_single_game_is_as_one_of_a_batch(env: Any) -> None:
     _, states = started(env, MIXED)
     keys, actions, *batch = played(env, None, states, 1)[0]
@@ -142,6 +144,7 @@ class Told(probes.Grid):
         return [Column("jumps", "mean_jumps", jumps, "jumps_ci")]
 
 
+@pytest.mark.thorough
 def test_what_is_measured_counts_for_the_games_task_alone() -> None:
     env = MultiTask([probes.Pairing(), Told()])
     assert env.tasks == ("Pairing", "Told")
@@ -183,6 +186,7 @@ def test_the_report_of_a_task_is_of_its_games() -> None:
     assert returns.values.tolist() == [0, 2]
 
 
+@pytest.mark.thorough
 def test_an_evaluation_tells_each_task_apart(env: Any) -> None:
     config = TrainConfig.of(num_envs=2, num_steps=2, hidden_dim=4, num_layers=1, num_minibatches=1)
     trainer = Trainer(env, config.learning, config.network)

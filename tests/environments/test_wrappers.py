@@ -36,7 +36,13 @@ Frog = runpy.run_path(str(FROG))["Frog"]
 GAMES, STEPS = 8, 30
 KEYS = jax.random.split(jax.random.key(0), GAMES)
 # The frog's observation is a tree, and its games end by themselves; the grid's are cut off too.
-environments = pytest.mark.parametrize("make", [Frog, probes.Grid], ids=["frog", "grid"])
+environments = pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(Frog, id="frog"),
+        pytest.param(probes.Grid, id="grid", marks=pytest.mark.thorough),
+    ],
+)
 WRAPPERS = [
     FloatObservations,
     LogEpisodes,
@@ -261,6 +267,7 @@ class TimeLimit(Wrapper):
         return observation, state, reward, terminated, truncated, info
 
 
+@pytest.mark.thorough
 def test_a_wrapper_that_truncates_bootstraps_from_the_final_observation() -> None:
     env = TimeLimit(hackmatrix.make(layout="tactical"))
     check_environment(env)

@@ -38,6 +38,7 @@ from hackmatrix.research.evaluation.selection import make_evaluate
 pytestmark = pytest.mark.usefixtures("shared_programs")
 
 
+@pytest.mark.thorough
 def test_an_interval_that_exceeds_the_run_is_told_and_the_clock_is_kept(tmp_path: Path) -> None:
     output = io.StringIO()
     run_of(tmp_path, output=output, save_interval=5_000_000, save_interval_minutes=1e-9)
@@ -211,6 +212,7 @@ def poisoned_after(update: int, monkeypatch: pytest.MonkeyPatch, *, agents: slic
     monkeypatch.setattr(Trainer, "run", poisoned)
 
 
+@pytest.mark.thorough
 def test_params_that_are_nan_are_never_the_best_however_they_score(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -227,6 +229,7 @@ def test_params_that_are_nan_are_never_the_best_however_they_score(
     assert "evaluation: update 6: mean_return nan\n" in output.getvalue()
 
 
+@pytest.mark.thorough
 def test_params_are_judged_on_other_games_than_those_that_chose_them(tmp_path: Path) -> None:
     env, config = probes.Grid(), config_in(tmp_path, eval_episodes=64)
     network = Trainer(env, config.learning, config.network).network
@@ -240,6 +243,7 @@ def test_params_are_judged_on_other_games_than_those_that_chose_them(tmp_path: P
     np.testing.assert_array_equal(judged.returns[32:], tail.returns)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("num_seeds", [1, 2])
 def test_a_run_stops_when_no_params_are_finite(
     num_seeds: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -253,6 +257,7 @@ def test_a_run_stops_when_no_params_are_finite(
     assert updates_of(outcome.run) == [2, 4]
 
 
+@pytest.mark.thorough
 def test_a_run_goes_on_while_the_params_of_one_agent_are_finite(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -69,6 +69,7 @@ def test_saves_that_fail_print_one_warning_each_and_leave_nothing(tmp_path: Path
     assert sorted(path.name for path in run.glob("*params*")) == ["params_2.json", "params_2.npz"]
 
 
+@pytest.mark.thorough
 def test_a_disk_that_is_full_at_the_start_is_found_before_anything_is_compiled(
     tmp_path: Path,
 ) -> None:

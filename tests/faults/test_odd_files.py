@@ -271,6 +271,7 @@ def try_many(name: str, folder: Path, count: int) -> None:
     check()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", LOADERS)
 def test_odd_files_are_read_or_refused_in_one_line(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -44,6 +44,7 @@ def test_params_that_are_newer_than_every_checkpoint_are_not_deleted(
     assert [row["update"] for row in rows_of(run)] == [1, 2, 3, 4, 5, 6, 7]
 
 
+@pytest.mark.thorough
 def test_params_of_a_run_whose_checkpoints_all_failed_are_not_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -63,6 +64,7 @@ def test_params_of_a_run_whose_checkpoints_all_failed_are_not_deleted(
     assert load_policy(tmp_path / "mine").about["update"] == 7
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("fate", ["deleted", "moved", "replaced"])
 def test_a_run_whose_folder_is_taken_away_stops_and_leaves_the_next_one_alone(
     fate: str,

@@ -37,6 +37,7 @@ def exported(path: Path, *flags: str, name: str = NAME) -> Any:
     return minari.load_dataset(name)
 
 
+@pytest.mark.thorough
 def test_episodes_are_the_games(tmp_path: Path) -> None:
     path = of_an_expert(tmp_path / "data", 80)  # more than are replayed at once
     (shard,) = open_data_set(path).shards()
@@ -61,6 +62,7 @@ def test_episodes_are_the_games(tmp_path: Path) -> None:
         assert not episode.infos["action_mask"][-1].any()
 
 
+@pytest.mark.thorough
 def test_an_export_is_bounded(tmp_path: Path) -> None:
     path = recorded(tmp_path / "data")
     (shard,) = open_data_set(path).shards()
@@ -69,6 +71,7 @@ def test_an_export_is_bounded(tmp_path: Path) -> None:
     assert exported(path, "--max-steps", steps, name="grid/nine-v0").total_episodes == 9
 
 
+@pytest.mark.thorough
 def test_names_that_are_taken_or_wrong_give_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

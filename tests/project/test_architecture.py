@@ -1,6 +1,7 @@
 """The layers: what each package and subpackage is for, and which may import which."""
 
 import ast
+import functools
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -51,7 +52,10 @@ def subpackage(module: str) -> tuple[str, ...]:
     return tuple(module.split(".")[1:3])
 
 
-IMPORTS = [(module, other) for module in MODULES for other in imported(module)]
+@functools.cache
+def imports() -> list[tuple[str, str]]:
+    """Each module with each that it imports."""
+    return [(module, other) for module in MODULES for other in imported(module)]
 
 
 def subpackages_of(package: str) -> list[str]:
@@ -64,7 +68,7 @@ def subpackages_of(package: str) -> list[str]:
 def test_each_package_imports_only_those_before_it() -> None:
     place = {package: number for number, package in enumerate(PACKAGES)}
     wrong = []
-    for module, other in IMPORTS:
+    for module, other in imports():
         ours, theirs = subpackage(module)[:1], subpackage(other)[:1]
         if not ours or ours[0] not in place or ours == theirs:
             continue  # the face of the package, and what starts it
@@ -85,7 +89,7 @@ def test_each_subpackage_imports_only_those_listed_after_it(package: str) -> Non
     place = {(package, name): number for number, name in enumerate(subpackages)}
     wrong = [
         f"{module} imports {other}"
-        for module, other in IMPORTS
+        for module, other in imports()
         if {subpackage(module), subpackage(other)} <= place.keys()
         and place[subpackage(module)] > place[subpackage(other)]
     ]
@@ -94,7 +98,7 @@ def test_each_subpackage_imports_only_those_listed_after_it(package: str) -> Non
 
 def test_no_subpackages_import_each_other_in_a_circle() -> None:
     below = defaultdict(set)
-    for module, other in IMPORTS:
+    for module, other in imports():
         if subpackage(module) != subpackage(other) and subpackage(module):
             below[subpackage(module)].add(subpackage(other))
     while leaves := {each for theirs in below.values() for each in theirs} - set(below):

@@ -30,6 +30,7 @@ def test_the_training_in_one_file_runs() -> None:
     assert re.search(r"^games +4$", said, re.M)
 
 
+@pytest.mark.thorough
 def test_the_training_in_one_file_says_how_it_is_called() -> None:
     command = [sys.executable, str(PPO)]
     shown = subprocess.run([*command, "--help"], capture_output=True, text=True, timeout=60)

@@ -56,6 +56,7 @@ def test_an_agent_is_trained_loaded_and_evaluated(tmp_path: Path) -> None:
     assert report.means()["mean_return"] >= 8
 
 
+@pytest.mark.thorough
 def test_settings_come_from_a_file_and_those_given_win(tmp_path: Path) -> None:
     file = tmp_path / "my.yaml"
     file.write_text(

@@ -104,6 +104,7 @@ def test_links_lead_somewhere(document: Path) -> None:
     assert [target for target in targets if not (ROOT / target).exists()] == []
 
 
+@pytest.mark.thorough
 def test_the_quickest_test_is_of_one_rule_in_one_engine() -> None:
     (line,) = re.findall(r"^\.venv/bin/(pytest .*EXCH.*?)  #", CONTRIBUTING.read_text(), re.M)
     done = subprocess.run(

@@ -80,6 +80,7 @@ def test_no_other_file_starts_python_with_a_module() -> None:
     }
 
 
+@pytest.mark.thorough
 def test_an_environment_of_ones_own_is_still_sought_in_the_current_folder_first(
     foreign: Path,
 ) -> None:

@@ -52,6 +52,7 @@ def test_every_page_of_the_documents_is_on_it(site: Path) -> None:
     assert "A frog on a pond" in (site / "your-environment.html").read_text()
 
 
+@pytest.mark.thorough
 def test_links_lead_to_files_and_places_so_that_it_works_from_disk(site: Path) -> None:
     pages = {path: Page(path) for path in site.rglob("*.html")}
     broken = []

@@ -23,7 +23,7 @@ from hackmatrix.runs.params import load_params, save_params
 FEATURES = 1545
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def params() -> dict[str, Any]:
     network = ActorCritic(28, hidden_dim=8, num_layers=3)
     return jax.device_get(jax.jit(network.init)(jax.random.key(0), jnp.zeros((1, FEATURES))))

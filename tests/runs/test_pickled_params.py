@@ -222,38 +222,41 @@ def number(n: int) -> bytes:
     )
 
 
-BOMBS = {
-    "a name of lists without end": dense(array_of(b"C\0", dtype=nested(100))),
-    "a key of tuples without end": b"}" + b")" + b"2\x86" * 60 + b"Ns.",
-    "a set of tuples without end": b"\x8f(" + b")" + b"2\x86" * 60 + b"\x90.",
-    "the last place of a memo": b"Nr\xff\xff\xff\x7f.",
-    "places that collide": b"N"
-    + b"".join(b"p%d\n" % (i * (2**61 - 1)) for i in range(99_999))
-    + b".",
-    "keys that collide": b"}("
-    + b"".join(number(i * (2**61 - 1)) + b"N" for i in range(1, 200_000))
-    + b"u.",
-    "many steps": b"N0" * 30_000_000 + b"N.",
-    "many names": b"X\0\0\0\x01" + b"a" * 2**24 + b"\x94" + b"h\0h\0\x930" * 100_000 + b"N.",
-    "deep calls": b"cjax\nf\n" * 300_000 + b"N" + b"\x85R" * 300_000 + b".",
-    "a text of exabytes": b"\x8d" + (2**62).to_bytes(8, "little") + b"a.",
-    "bytes of exabytes": b"\x96" + (2**62).to_bytes(8, "little") + b"a.",
-    "a shape of long numbers": dense(
-        array_of(b"C\0", shape=b"(" + number(2**80_000_000) * 2 + b"t")
-    ),
-    "many arrays of the same bytes": b"B\0\0\x10\0"
-    + bytes(2**20)
-    + b"\x94}X\x07\0\0\0Dense_0}("
-    + b"".join(
-        b"X\x04\0\0\0%04x" % i + array_of(b"h\0", shape=b"(J\0\0\4\0t") for i in range(9_999)
-    )
-    + b"us.",
-}
+def bombs() -> dict[str, bytes]:
+    """Small files that a careless reader spends hours or gigabytes on, by what they hold."""
+    return {
+        "a name of lists without end": dense(array_of(b"C\0", dtype=nested(100))),
+        "a key of tuples without end": b"}" + b")" + b"2\x86" * 60 + b"Ns.",
+        "a set of tuples without end": b"\x8f(" + b")" + b"2\x86" * 60 + b"\x90.",
+        "the last place of a memo": b"Nr\xff\xff\xff\x7f.",
+        "places that collide": b"N"
+        + b"".join(b"p%d\n" % (i * (2**61 - 1)) for i in range(99_999))
+        + b".",
+        "keys that collide": b"}("
+        + b"".join(number(i * (2**61 - 1)) + b"N" for i in range(1, 200_000))
+        + b"u.",
+        "many steps": b"N0" * 30_000_000 + b"N.",
+        "many names": b"X\0\0\0\x01" + b"a" * 2**24 + b"\x94" + b"h\0h\0\x930" * 100_000 + b"N.",
+        "deep calls": b"cjax\nf\n" * 300_000 + b"N" + b"\x85R" * 300_000 + b".",
+        "a text of exabytes": b"\x8d" + (2**62).to_bytes(8, "little") + b"a.",
+        "bytes of exabytes": b"\x96" + (2**62).to_bytes(8, "little") + b"a.",
+        "a shape of long numbers": dense(
+            array_of(b"C\0", shape=b"(" + number(2**80_000_000) * 2 + b"t")
+        ),
+        "many arrays of the same bytes": b"B\0\0\x10\0"
+        + bytes(2**20)
+        + b"\x94}X\x07\0\0\0Dense_0}("
+        + b"".join(
+            b"X\x04\0\0\0%04x" % i + array_of(b"h\0", shape=b"(J\0\0\4\0t") for i in range(9_999)
+        )
+        + b"us.",
+    }
 
 
 @pytest.mark.slow
 def test_no_file_takes_much_time_or_memory(tmp_path: Path) -> None:
-    for name, data in BOMBS.items():
+    files = bombs()
+    for name, data in files.items():
         (tmp_path / f"{name}.pkl").write_bytes(data)
     code = """
 import resource, sys, time
@@ -267,10 +270,11 @@ for path in sys.argv[1:]:
     command = [sys.executable, "-c", code, *map(str, tmp_path.glob("*.pkl"))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stderr.count("\n") == len(BOMBS)
+    assert done.stderr.count("\n") == len(files)
     assert "MemoryError" not in done.stderr
 
 
+@pytest.mark.thorough
 def test_the_reader_of_python_has_no_bounds() -> None:
     """Why it is not used with a `find_class` that returns inert objects."""
     code = """
@@ -279,9 +283,9 @@ resource.setrlimit(resource.RLIMIT_AS, (2**31, 2**31))
 signal.alarm(2)
 pickle.Unpickler(io.BytesIO(bytes.fromhex(sys.argv[1]))).load()
 """
-    ends = {}
+    ends, files = {}, bombs()
     for name in ("a key of tuples without end", "the last place of a memo"):
-        command = [sys.executable, "-c", code, BOMBS[name].hex()]
+        command = [sys.executable, "-c", code, files[name].hex()]
         ends[name] = subprocess.run(command, capture_output=True, text=True, check=False)
     first, second = ends.values()
     # Pythons differ; once both end well, `find_class` is worth another look.

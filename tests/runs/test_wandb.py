@@ -159,6 +159,7 @@ def expected(*updates: int) -> list[dict[str, Any]]:
 # Without the network
 
 
+@pytest.mark.thorough
 def test_an_offline_run_holds_every_row_at_its_update(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,6 +192,7 @@ def test_an_offline_run_holds_every_row_at_its_update(
     assert not (tmp_path / "home").exists()
 
 
+@pytest.mark.thorough
 def test_the_rows_of_a_long_run_are_all_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -202,6 +204,7 @@ def test_the_rows_of_a_long_run_are_all_there(
     assert rows[-1]["metric/19"] == 799 + 19
 
 
+@pytest.mark.thorough
 def test_offline_an_alarm_and_the_last_checkpoint_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -231,6 +234,7 @@ def test_offline_an_alarm_and_the_last_checkpoint_are_kept(
     assert len(said) == 1
 
 
+@pytest.mark.thorough
 def test_a_run_that_goes_on_offline_is_the_same_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -333,6 +337,7 @@ def output_of(arguments: list[str]) -> tuple[str, str]:
     return done.stdout, done.stderr
 
 
+@pytest.mark.thorough
 def test_on_a_terminal_nobody_is_asked_for_anything(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -353,11 +358,13 @@ def test_on_a_terminal_nobody_is_asked_for_anything(
     ]
 
 
+@pytest.mark.thorough
 def test_wandb_itself_prints_nothing(tmp_path: Path, server: WandbServer) -> None:
     out, err = output_of(command(tmp_path, 60))
     assert (out, err) == (f"W&B: {server.url}/me/games/runs/{tmp_path.name}\n", "")
 
 
+@pytest.mark.thorough
 def test_wandb_prints_nothing_where_it_fails(tmp_path: Path, server: WandbServer) -> None:
     server.refused = {"UpsertBucket"}
     out, err = output_of(command(tmp_path, 60))
@@ -458,6 +465,7 @@ def test_rewind_cuts_the_history(tmp_path: Path, server: WandbServer) -> None:
     assert sent_rows(server, "run") == expected(10, 20, 40)
 
 
+@pytest.mark.thorough
 def test_where_the_server_does_not_rewind_the_run_goes_on(
     tmp_path: Path, server: WandbServer
 ) -> None:
@@ -470,6 +478,7 @@ def test_where_the_server_does_not_rewind_the_run_goes_on(
     assert sent_rows(server, "run") == expected(10, 20, 30, 40)
 
 
+@pytest.mark.thorough
 def test_a_name_that_another_machine_has_used_gets_an_id_of_its_own(
     tmp_path: Path, server: WandbServer
 ) -> None:
@@ -513,6 +522,7 @@ def test_a_network_that_is_lost_ends_in_time(
     assert said[1:] == [f"W&B: not all was sent in time; `wandb sync {folder}` uploads what it has"]
 
 
+@pytest.mark.thorough
 def test_sync_uploads_offline_sessions_and_rewinds(
     tmp_path: Path, server: WandbServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -48,6 +48,7 @@ def test_an_architecture_makes_a_network(name: str) -> None:
     assert jax.tree.structure(carry) == jax.tree.structure(network.initial_carry(3))
 
 
+@pytest.mark.thorough
 def test_a_row_of_the_table_is_all_that_a_new_one_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     module = types.ModuleType("memory")
     module.make = lambda env, config: MemoryNetwork(env, config.hidden_dim)

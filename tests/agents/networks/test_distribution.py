@@ -103,7 +103,9 @@ def test_32_actions_fit_a_mask_and_33_do_not() -> None:
         distribution.pack_mask(jnp.ones(33, bool))
 
 
-@pytest.mark.parametrize("calls", [2, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "calls", [pytest.param(2, marks=pytest.mark.thorough), pytest.param(20, marks=pytest.mark.slow)]
+)
 def test_of_half_a_million_samples_a_call_none_is_an_invalid_action(calls: int) -> None:
     games, draws = 50_000, 10
 
@@ -148,6 +150,7 @@ def test_a_valid_action_of_probability_zero_is_not_taken() -> None:
         assert distribution.sample(log_probs, mask, jnp.float32(uniform)) == 1
 
 
+@pytest.mark.thorough
 def test_samples_are_as_frequent_as_they_are_probable() -> None:
     logits, mask = random_case(3, 1, scale=1.0)
     log_probs = distribution.log_probabilities(jnp.asarray(logits[0]), jnp.asarray(mask[0]))

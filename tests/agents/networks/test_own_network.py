@@ -60,6 +60,7 @@ def refused(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
     return told
 
 
+@pytest.mark.thorough
 def test_it_is_trained_resumed_and_evaluated(capsys: pytest.CaptureFixture[str]) -> None:
     train(*OWN, "--total-timesteps", "256", "--run-name", "whole")
     assert f"evaluate checkpoints/whole/final_params.npz {' '.join(OWN)}" in capsys.readouterr().out
@@ -107,6 +108,7 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "position.txt").write_text(hackmatrix.Game.new(1).to_text())
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("run")
 def test_code_that_only_a_file_names_is_not_run(capsys: pytest.CaptureFixture[str]) -> None:
     for line, said in NAMED.items():
@@ -121,6 +123,7 @@ def test_code_that_only_a_file_names_is_not_run(capsys: pytest.CaptureFixture[st
     assert "linear" not in sys.modules
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "line",
     [
@@ -138,6 +141,7 @@ def test_code_that_a_flag_names_is_run(line: str, capsys: pytest.CaptureFixture[
     assert "linear.py:1: ValueError: linear.py was run" in said.err + said.out
 
 
+@pytest.mark.thorough
 def test_a_session_asks_it_of_a_position(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.extend.core import jaxprs_in_params
+from suites import first_quickly
 
 from hackmatrix.agents.networks.mlp import ActorCritic
 from hackmatrix.agents.networks.products import product
@@ -29,7 +30,7 @@ def test_a_product_and_its_derivatives_in_bfloat16(shape: tuple[int, ...]) -> No
     np.testing.assert_allclose(dw, x.reshape(-1, 20).T @ g.reshape(-1, 7), rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16])
+@pytest.mark.parametrize("dtype", first_quickly([jnp.float32, jnp.bfloat16]))
 def test_every_product_of_a_network_has_factors_of_its_dtype(dtype: type) -> None:
     network = ActorCritic(28, 16, 2, dtype)
     features = jnp.ones((5, 40))

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from suites import first_quickly
 
 import hackmatrix
 from hackmatrix.agents.networks.architectures import NetworkConfig
@@ -124,7 +125,7 @@ def test_the_devices_of_the_trainer_decide(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="agents read rows on CPU only")
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("dtype", first_quickly(["float32", "bfloat16"]))
 def test_an_agent_reads_rows_where_they_are_offered_with_the_same_answers(dtype: str) -> None:
     table, dense, rows = random_case(40, 20, 0.3)
     observations = jnp.asarray(dense), jnp.asarray(rows)

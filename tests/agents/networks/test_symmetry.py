@@ -106,6 +106,7 @@ def test_answers_and_shared_gradients_are_those_of_any_mlp(shape: dict[str, Any]
     jax.tree.map(close, (got, got_gradient), (expected, gradient))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("few_kernels", [False, True])
 def test_a_gradient_of_independent_weights_has_the_norm_of_all(few_kernels: bool) -> None:
     env = Turned()
@@ -133,6 +134,7 @@ def test_sums_that_do_not_fit_into_a_byte_are_kept_in_two() -> None:
     assert not differences.any()
 
 
+@pytest.mark.thorough
 def test_first_weights_vary_as_much_as_those_of_any_mlp() -> None:
     env = hackmatrix.make(layout="tactical")
     ours, others = (
@@ -144,6 +146,7 @@ def test_first_weights_vary_as_much_as_those_of_any_mlp() -> None:
         assert 0.95 < ratio < 1.05
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("shared_programs")
 def test_weights_stay_equal_while_a_network_learns(tmp_path: Path) -> None:
     run_of(tmp_path, env=Turned(), symmetric=True, params_average=0.5)
@@ -153,6 +156,7 @@ def test_weights_stay_equal_while_a_network_learns(tmp_path: Path) -> None:
     assert np.any(params["params"]["Dense_0"]["bias"])  # 0 at first
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("shared_programs")
 def test_params_of_another_network_do_not_start_one(tmp_path: Path) -> None:
     run_of(tmp_path, env=Turned())
@@ -189,6 +193,7 @@ def test_reflections_that_are_none_are_refused() -> None:
         make_network(env, NetworkConfig(symmetric=True, hidden_dim=8))
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("shared_programs")
 def test_whoever_plays_the_params_needs_to_know_of_no_mirror(tmp_path: Path) -> None:
     run_of(tmp_path, env=Turned(), symmetric=True)

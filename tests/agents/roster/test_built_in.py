@@ -3,6 +3,8 @@
 import random
 from collections import Counter
 
+import pytest
+
 from hackmatrix.agents.roster.built_in import BUILT_IN, exit_action
 from hackmatrix.agents.roster.names import resolve
 from hackmatrix.agents.roster.opinion import Agent, opinion
@@ -81,6 +83,7 @@ def test_random_takes_each_valid_action_as_often_and_none_that_is_forbidden() ->
     assert choose(state, others) == some
 
 
+@pytest.mark.thorough
 def test_watching_is_playing_the_game_of_an_evaluation() -> None:
     for name in BUILT_IN:
         session = Session(GameId.read("e0.3"), cast(resolve(name)))

@@ -134,6 +134,7 @@ def test_the_forward_pass_of_every_network_is_the_networks(
         game.step(rng.choice(game.valid_actions()))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("config", NETWORKS[1:3], ids=str)
 def test_watching_other_networks_loads_no_jax(config: NetworkConfig, tmp_path: Path) -> None:
     path = saved(tmp_path / "params.npz", config, "full")

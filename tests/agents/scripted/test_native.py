@@ -64,10 +64,12 @@ def test_choices_in_games_are_the_same(rich_player: bool) -> None:
     check(records)
 
 
+@pytest.mark.thorough
 def test_choices_in_made_up_positions_are_the_same() -> None:
     check(made(3, 20))
 
 
+@pytest.mark.thorough
 @given(legal_states(), st.sets(st.integers(0, NUM_ACTIONS - 1), max_size=8))
 def test_choices_in_any_position_are_the_same(data: Data, forbidden: set[int]) -> None:
     record = observe(Game.from_dict(data).state)

@@ -88,6 +88,7 @@ def stages(stream: int, episode: int) -> int:
     return game.state.stage - 1 + (game.state.over == Ending.WON)
 
 
+@pytest.mark.thorough
 def test_it_plays_far_better_than_walking_to_the_exit() -> None:
     assert sum(stages(14, episode) for episode in range(4)) >= 4 * 3  # walking: 1.9
 

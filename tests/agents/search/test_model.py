@@ -85,6 +85,7 @@ def test_the_longer_a_stage_lasts_the_less_returns_are_worth() -> None:
     np.testing.assert_allclose(weight_of_returns("win", seen), [1300, 1300, 650, 130])
 
 
+@pytest.mark.thorough
 def test_what_a_player_can_not_see_changes_nothing_that_is_found() -> None:
     """Priors, visits, means, lines and choices of rollouts through games with other secrets.
 

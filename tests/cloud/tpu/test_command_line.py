@@ -284,6 +284,7 @@ def test_by_hand_from_nothing_to_nothing(
     assert gcloud.world["queue"] is None
 
 
+@pytest.mark.thorough
 def test_a_run_in_processes(
     gcloud: FakeGcloud, file: Callable[..., str], called: Called, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,7 +15,7 @@ from hackmatrix.cloud.tpu.history import TpuHistory
 from hackmatrix.cloud.tpu.run import Driver
 
 NOON = datetime.datetime(2026, 11, 22, 12, tzinfo=datetime.UTC)
-LIVES, QUICK = 60, 10  # in all, and in the quick suite
+LIVES, QUICK = 60, 3  # in all, and in the quick suite
 MOST_SLEEPS = 3000
 CHECKPOINTS = [f"{RUN}/config.yaml", f"{RUN}/checkpoints/40/manifest.json"]
 STUCK = [{"queue": "SUSPENDING", "node": "PREEMPTED"}, {"queue": "DELETING", "node": "DELETING"}]

@@ -14,8 +14,8 @@ from hackmatrix.core.devices.failed_backend import explain, tpu_holders
     ("command", "platform"),
     [
         ("evaluate --episodes 2", "tpu"),
-        ("train --output-dir run", "garbage"),
-        ("train --output-dir run", "cuda"),
+        pytest.param("train --output-dir run", "garbage", marks=pytest.mark.thorough),
+        pytest.param("train --output-dir run", "cuda", marks=pytest.mark.thorough),
     ],
 )
 def test_a_command_says_it_in_a_line(tmp_path: Path, command: str, platform: str) -> None:

@@ -38,6 +38,7 @@ def place(address: str, count: int, index: int) -> tuple[str, ...]:
     return ("--coordinator", address, *numbers)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("index", [0, 1])
 def test_a_process_that_waits_for_others_says_so_and_ends_in_time(
     index: int, tmp_path: Path
@@ -61,6 +62,7 @@ def test_a_process_that_waits_for_others_says_so_and_ends_in_time(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.thorough
 def test_a_port_that_is_taken_is_a_line_and_a_wrong_usage(tmp_path: Path) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))

@@ -86,6 +86,7 @@ def real(i: int, stage: int = 1) -> State:
     return state
 
 
+@pytest.mark.thorough
 def test_a_start_has_what_its_level_says(states: list[State]) -> None:
     rich = [(i, states[i]) for i in range(GAMES) if LEVEL[i] == RICH]
     assert {state.stage for _, state in rich} == {2, 3, 4, 5}

@@ -40,6 +40,7 @@ def level_of(run: Path, update: int) -> int:
     return int(arrays["progress.level"])
 
 
+@pytest.mark.thorough
 def test_evaluations_play_the_real_game(tmp_path: Path, wrapped: list[Any]) -> None:
     real, evaluated = probes.Ladder(), []
 
@@ -54,17 +55,19 @@ def test_evaluations_play_the_real_game(tmp_path: Path, wrapped: list[Any]) -> N
     assert evaluated == [real]
 
 
+@pytest.mark.thorough
 def test_without_a_curriculum_nothing_is_wrapped(tmp_path: Path, wrapped: list[Any]) -> None:
     run_of(tmp_path, total_timesteps=64)
     assert wrapped == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("changes", "said", "begins_anew"),
     [
         ({}, "resuming", False),
-        ({"curriculum": FIRST}, "resuming", False),
         ({"curriculum": OTHER}, "changed since: curriculum\n", True),
+        ({"curriculum": FIRST}, "resuming", False),
         (
             {"curriculum": FIRST, "curriculum_start_level": 2},
             "changed since: curriculum_start_level 1 -> 2",

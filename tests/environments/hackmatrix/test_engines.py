@@ -78,6 +78,7 @@ def test_every_result_is_the_same(of_native: Any) -> None:
     np.testing.assert_array_equal(numbers, jax.vmap(made("native").feature_integers)(records))
 
 
+@pytest.mark.thorough
 def test_games_are_taken_up_by_another_engine(of_native: Any) -> None:
     """From a file, as the JAX engine has them; UNDO leads to the same places."""
     native_env, jax_env, (last, _) = made("native"), made("jax"), of_native
@@ -156,6 +157,7 @@ except UserError as error:
 """
 
 
+@pytest.mark.thorough
 def test_without_the_native_engine_where_it_was_built_for_a_later_jax() -> None:
     done = subprocess.run(
         [sys.executable, "-c", OTHER_JAX], capture_output=True, text=True, check=True
@@ -183,6 +185,7 @@ def test_a_step_compiles_no_rule_of_the_game() -> None:
     assert text.count("fusion(") < 10
 
 
+@pytest.mark.thorough
 def test_both_devices_of_a_machine_play() -> None:
     """A real process with two devices, each of which plays its share."""
     code = (

@@ -57,7 +57,7 @@ def stacked(trees: list[Any]) -> Any:
 @pytest.fixture(
     scope="module",
     params=[
-        "jax",
+        pytest.param("jax", marks=pytest.mark.thorough),
         pytest.param("native", marks=pytest.mark.skipif(not native.available, reason="left out")),
     ],
 )
@@ -162,6 +162,7 @@ def test_a_step_limit_truncates_and_termination_goes_before_it(
     assert info["final_observation"][5].tolist() != observation[5].tolist()
 
 
+@pytest.mark.thorough
 def test_without_auto_reset_nothing_changes_after_the_end() -> None:
     env, games = jax_games.ENV, jax_games.GAMES
     assert not env.auto_reset

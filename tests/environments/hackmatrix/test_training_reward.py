@@ -53,6 +53,7 @@ def test_picking_up_a_data_siphon_and_taking_it_back_pays_nothing_together() -> 
     assert sum(paid) == pytest.approx(0, abs=1e-6)
 
 
+@pytest.mark.thorough
 def test_the_episode_return_stays_the_games_own() -> None:
     (step,) = play(BOARD, LEFT)
     of_game = Game.from_text(BOARD).step(LEFT).reward
@@ -60,6 +61,7 @@ def test_the_episode_return_stays_the_games_own() -> None:
     assert step.reward != pytest.approx(of_game, abs=1e-2)
 
 
+@pytest.mark.thorough
 def test_stages_the_win_and_death_pay() -> None:
     state = jax_games.begin([state_from_text(BOARD)])
     player = jax.tree.map(lambda x: x[:1], state.game.player)
@@ -112,6 +114,7 @@ def test_an_unknown_reward_is_refused() -> None:
         hackmatrix.make(reward="x")
 
 
+@pytest.mark.thorough
 def test_siphoning_pays_what_it_brings_less_the_siphon() -> None:
     text = BOARD.replace("energy 1", "energy 1 siphons 1")
     before = state_from_text(text).player
@@ -192,6 +195,7 @@ def test_what_the_end_pays(engine: str, reward: str, won: float, lost: float) ->
         assert env.step(None, state, jnp.int32(action))[2] == 0  # the game was over
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("reward", ["stages", "score"])
 def test_without_a_discount_only_what_is_to_count_pays(reward: str) -> None:
     """However it is played: `stages`, the win and death, less the potential of the start; and no

@@ -8,6 +8,7 @@ import pytest
 from alterations import ALTERATIONS, Alteration
 from impossible_outcomes import IMPOSSIBLE
 from recordings import check_altered, lines, raw_game
+from suites import first_quickly
 
 from hackmatrix.game.conformance.check import StepVerdict
 
@@ -27,7 +28,7 @@ def altered_steps(alter: Alteration) -> Iterator[tuple[str, StepVerdict]]:
             before = step["after"]
 
 
-@pytest.mark.parametrize("name", [*ALTERATIONS, *IMPOSSIBLE])
+@pytest.mark.parametrize("name", first_quickly([*ALTERATIONS, *IMPOSSIBLE], 25))
 def test_an_altered_step_is_refused(name: str) -> None:
     alter = (ALTERATIONS | IMPOSSIBLE)[name]
     altered = list(islice(altered_steps(alter), SPOTS))

@@ -177,7 +177,17 @@ def ends_with_a_spawn(spot: Spot) -> bool:
     return bool(after.transmissions) and after.transmissions[-1] not in before.transmissions
 
 
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    "change",
+    [
+        # It takes all recordings, ten times as long as all others.
+        pytest.param(change, marks=pytest.mark.slow)
+        if change is transmissions_shield_from_fire
+        else change
+        for change in CHANGES
+    ],
+)
 def test_a_changed_rule_is_noticed(change: Change, monkeypatch: pytest.MonkeyPatch) -> None:
     # What shields shows in no single step, only in where nothing ever spawns.
     of_all = change is transmissions_shield_from_fire

@@ -6,6 +6,7 @@ no free cell for a spawn, layouts that fail 100 times, an end on no corner.
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from recorder import RIGHT, WAIT, crowded, recorded, verdicts
@@ -22,6 +23,7 @@ def assert_reproduced(raw: Raw) -> None:
         assert (verdict.failure, verdict.rules) == (None, ())
 
 
+@pytest.mark.thorough
 @settings(max_examples=60)
 @given(legal_states(), st.integers(0, 2**32 - 1))
 def test_games_from_any_legal_state(data: dict[str, Any], seed: int) -> None:

@@ -231,6 +231,7 @@ def test_what_is_hidden_changes_nothing(data: Data, seed: int) -> None:
     assert draw(Game.from_dict(data)) == draw(Game.from_dict(other))
 
 
+@pytest.mark.thorough
 @settings(max_examples=50)
 @given(legal_states())
 def test_what_is_hidden_is_revealed_on_request(data: Data) -> None:
@@ -276,6 +277,7 @@ def check_file(text: str) -> ElementTree.Element:
     return root
 
 
+@pytest.mark.thorough
 @settings(max_examples=50)
 @given(legal_states(ended=True), st.booleans())
 def test_any_state_makes_a_proper_file(data: Data, reveal: bool) -> None:

@@ -107,6 +107,7 @@ def test_they_look_the_same(states: list[State], word: int) -> None:
     np.testing.assert_array_equal(_imagine(known, jnp.uint32(word))[1], known.records)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not native.available, reason="there is no native engine")
 def test_the_native_engine_imagines_the_same_games(states: list[State]) -> None:
     from hackmatrix.game.native import xla

@@ -68,6 +68,7 @@ def test_accelerators_work_out_the_same(monkeypatch: pytest.MonkeyPatch) -> None
     np.testing.assert_array_equal(got, expected)
 
 
+@pytest.mark.thorough
 @settings(max_examples=20, deadline=None)
 @given(st.lists(legal_states(ended=True), min_size=4, max_size=4))
 def test_both_engines_work_out_the_same_of_any_legal_state(states: list[dict]) -> None:

@@ -44,6 +44,7 @@ def test_any_legal_state_and_any_action(states: "Drawn", seed: int) -> None:
     play([state_from_dict(states[i % 4]) for i in range(GAMES)], policy, rng, steps=3)
 
 
+@pytest.mark.thorough
 @settings(max_examples=30)
 @given(legal_states(ended=True), st.sampled_from(["classic", "full"]))
 def test_features_of_any_legal_state(data: dict, layout: str) -> None:
@@ -70,6 +71,7 @@ def test_bounded_numbers_are_the_same() -> None:
         assert got.tolist() == [dice.bounded(int(word), n) for word in words]
 
 
+@pytest.mark.thorough
 def test_importing_starts_no_device() -> None:
     """Nothing is put on a device before something is asked of it."""
     code = (

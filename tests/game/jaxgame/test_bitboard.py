@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from places import KINDS, PLACES, members, sets_of, to_set, untested
+from suites import first_quickly
 
 from hackmatrix.game.jaxgame import bitboard
 from hackmatrix.game.jaxgame.bitboard import (
@@ -26,7 +27,7 @@ from hackmatrix.game.rules.board import AROUND, CELLS, CROSS, NEIGHBOUR, NEIGHBO
 
 cells = st.integers(0, CELLS - 1)
 cell_sets = sets_of(Set36)
-kinds = pytest.mark.parametrize("kind", KINDS)
+kinds = pytest.mark.parametrize("kind", first_quickly(KINDS))
 call: Any = jax.jit(lambda function, *args: function(*args), static_argnums=0)  # compiled once each
 
 

@@ -46,6 +46,7 @@ def lines(lowered: Any) -> int:
     return len(lowered.as_text().splitlines())
 
 
+@pytest.mark.thorough
 def test_lines_of_the_environment(started: Any) -> None:
     observation, state = started
     actions = jax.ShapeDtypeStruct((GAMES,), jnp.int32)

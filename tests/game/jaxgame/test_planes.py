@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from places import KINDS, PLACES, lists_of, members, sets_of, to_numbers, to_set, untested, values
+from suites import first_quickly
 
 from hackmatrix.game.jaxgame import planes
 from hackmatrix.game.jaxgame.bitboard import Set32, Set36
@@ -18,7 +19,7 @@ PLANES = 3  # enough for every carry and borrow
 LARGEST = 2**PLANES - 1
 
 number = st.integers(0, LARGEST)
-kinds = pytest.mark.parametrize("kind", KINDS)
+kinds = pytest.mark.parametrize("kind", first_quickly(KINDS))
 call: Any = jax.jit(lambda function, *args: function(*args), static_argnums=0)  # compiled once each
 
 

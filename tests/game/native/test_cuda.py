@@ -51,6 +51,7 @@ def test_kernels_play_right(run: Run, folder: Path) -> None:
     assert (checked.returncode, checked.stdout) == (0, "\n"), checked.stderr
 
 
+@pytest.mark.slow
 def test_a_wrong_kernel_is_found(run: Run, folder: Path) -> None:
     """The engine on the CPU gives another reward for each stage: the kernels are wrong then."""
     code = f"""
@@ -75,11 +76,13 @@ def test_rule_cases_recordings_and_lockstep_with_the_python_engine(run: Run) -> 
     assert played.returncode == 0, played.stdout[-3000:]
 
 
-@pytest.mark.parametrize("flags", [(), ("--scripted",)], ids=["random", "scripted"])
-def test_lockstep_with_the_native_engine(run: Run, folder: Path, flags: tuple[str, ...]) -> None:
-    """Each result of a step, whole states, the layout `tactical` and imagined games."""
-    size = ("--games", "512", "--steps", "100", "--on-cpu", str(folder))
-    played = run(str(HELPERS / "cuda_lockstep.py"), *size, *flags)
+def test_lockstep_with_the_native_engine(run: Run, folder: Path) -> None:
+    """Each result of a step, whole states, the layout `tactical` and imagined games.
+
+    The scripted player comes further than random play, which the slow suite has too.
+    """
+    size = ("--games", "256", "--steps", "50", "--on-cpu", str(folder))
+    played = run(str(HELPERS / "cuda_lockstep.py"), *size, "--scripted")
     assert played.returncode == 0, played.stdout + played.stderr
 
 
@@ -106,6 +109,7 @@ hackmatrix.train(
 """
 
 
+@pytest.mark.slow
 def test_a_training_through_the_handlers_is_equal_to_the_last_bit(
     run: Run, folder: Path, tmp_path: Path
 ) -> None:

@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from rule_cases import Data, Engine, data_of, number_of, play
+from rule_cases import ENGINES, Data, Engine, data_of, number_of, play
 
 from hackmatrix.game.engine import Game
 from hackmatrix.game.rules.board import CORNERS, NEIGHBOURS
@@ -11,6 +11,10 @@ from hackmatrix.game.rules.programs import PROGRAM_INDEX, PROGRAMS
 from hackmatrix.game.rules.rewards import STAGE_COMPLETION
 
 STREAMS = 60
+# `test_rules.py` has the engine in JAX in the quick suite.
+IN_TURN = [
+    pytest.param(name, marks=pytest.mark.thorough if name == "jax" else ()) for name in ENGINES
+]
 BEFORE = """
     .. .. .. .+ .. X.
     .. .g .. .. .. .@
@@ -28,6 +32,12 @@ BEFORE = """
     enemy cryptog 1,2 disabled 1 last 3,3 from_siphon
     transmission virus 5,3 turns 4 from_siphon
 """
+
+
+@pytest.fixture(params=IN_TURN)
+def engine(request: pytest.FixtureRequest) -> Engine:
+    """Each engine in turn."""
+    return ENGINES[request.param]()
 
 
 def completed(engine: Engine, text: str = BEFORE) -> list[Data]:

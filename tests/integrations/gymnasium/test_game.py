@@ -15,6 +15,7 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from hypothesis import given
 from strategies import legal_states
+from suites import first_quickly
 
 import hackmatrix
 from hackmatrix.core.errors import UserError
@@ -342,12 +343,15 @@ def test_wrong_options_are_told(options: dict[str, Any], message: str) -> None:
 
 @pytest.mark.parametrize(
     "imports",
-    [
-        "import gymnasium, hackmatrix",
-        "import hackmatrix, gymnasium",
-        "import hackmatrix, importlib.util as u; u.find_spec('gymnasium'); import gymnasium.spaces",
-        "import hackmatrix, gymnasium, hackmatrix.integrations.gymnasium",
-    ],
+    first_quickly(
+        [
+            "import hackmatrix, gymnasium",
+            "import gymnasium, hackmatrix",
+            "import hackmatrix, importlib.util as u; u.find_spec('gymnasium'); "
+            "import gymnasium.spaces",
+            "import hackmatrix, gymnasium, hackmatrix.integrations.gymnasium",
+        ]
+    ),
 )
 def test_it_is_registered_by_an_import_that_is_light(imports: str) -> None:
     code = (

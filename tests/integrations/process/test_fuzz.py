@@ -108,7 +108,7 @@ def memory(process: int | str = "self") -> int:
 @pytest.mark.parametrize(
     "lines",
     [
-        1_500,
+        300,
         pytest.param(100_000, marks=[pytest.mark.slow, pytest.mark.timeout(1200)]),
     ],
 )

@@ -125,6 +125,7 @@ def agree(answer: Json, game: Game) -> None:
     assert answer["observation"]["ownedPrograms"] == [5 + number for number in state.owned]
 
 
+@pytest.mark.thorough
 def test_whole_games_are_those_of_the_engine(process: Process) -> None:
     rng = random.Random(1)
     steps = stages = 0
@@ -234,6 +235,7 @@ def test_one_answer_a_line_whatever_it_says(requests: list[bytes]) -> None:
         }
 
 
+@pytest.mark.thorough
 @settings(max_examples=200)
 @given(lines)
 @example([b'{"action":"reset","seed":1}', b'{"action":"step","actionIndex":true}'])

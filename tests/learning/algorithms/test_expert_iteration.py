@@ -11,6 +11,7 @@ import numpy as np
 import probe_environments as probes
 import pytest
 from memory_network import MemoryNetwork
+from suites import first_quickly
 
 from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.distribution import pack_mask
@@ -60,7 +61,7 @@ class SeenPolicy(probes.Policy):
 # --- made-up games -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["CartPole-v1", "Acrobot-v1", "MountainCar-v0"])
+@pytest.mark.parametrize("name", first_quickly(["CartPole-v1", "Acrobot-v1", "MountainCar-v0"]))
 def test_made_up_games_go_on_as_the_true_ones(name: str) -> None:
     """Classic control has no chance: from what is seen, the same actions lead to the same."""
     env = ClassicControl(name)
@@ -85,6 +86,7 @@ def test_made_up_games_go_on_as_the_true_ones(name: str) -> None:
     assert mind.valid(games).all()
 
 
+@pytest.mark.thorough
 def test_a_made_up_game_that_has_ended_stays_so_and_pays_nothing() -> None:
     mind = SeenPolicy().imagination()
     zeros = jnp.zeros(2, jnp.int32)
@@ -189,7 +191,7 @@ def train(*argv: str) -> None:
     assert main(["train", *argv]) == 0
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.usefixtures("shared_programs")
 def test_a_run_of_the_game_is_resumed_exactly_and_its_agent_can_be_searched_with(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

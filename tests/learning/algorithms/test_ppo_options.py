@@ -46,6 +46,7 @@ def test_an_update_ends_after_the_epoch_that_exceeds_the_target() -> None:
     assert measured["train/approx_kl"] == pytest.approx(same["train/approx_kl"], rel=1e-3)
 
 
+@pytest.mark.thorough
 def test_the_metrics_are_those_of_the_last_epoch_made() -> None:
     _, measured = trained(target_kl=1e-12, updates=1)
     _, one_epoch = trained(update_epochs=1, updates=1)
@@ -54,6 +55,7 @@ def test_the_metrics_are_those_of_the_last_epoch_made() -> None:
     assert four["train/approx_kl"] > 2 * measured["train/approx_kl"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("settings", [{}, {"clip_value_loss": 0.2}])
 def test_an_update_in_few_kernels_is_the_same(settings: dict[str, Any]) -> None:
     params, measured = trained(updates=1, **settings)
@@ -70,6 +72,7 @@ def test_the_larger_of_two_value_losses_counts() -> None:
     assert factor * np.asarray(terms) == pytest.approx(0.5 * squares)
 
 
+@pytest.mark.thorough
 def test_clipping_far_away_changes_nothing_and_near_it_does() -> None:
     plain, _ = trained()
     assert_equal(trained(clip_value_loss=1e9)[0], plain)

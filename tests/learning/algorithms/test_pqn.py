@@ -201,6 +201,7 @@ def test_agents_of_one_program_are_those_of_their_seeds_alone() -> None:
     jax.tree.map(lambda two, one: np.testing.assert_array_equal(two[1], one), both, alone)
 
 
+@pytest.mark.thorough
 def test_an_anomaly_names_its_loss() -> None:
     network = NetworkConfig(hidden_dim=8, num_layers=1)
     trainer = Trainer(probes.Pairing(), CONFIG, network, detect_anomaly=True)

@@ -218,6 +218,7 @@ RISING: dict[str, Callable[[int], float]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("way", RISING)
 def test_a_noisy_return_that_rises_raises_nothing(way: str) -> None:
     for seed in range(200):

@@ -98,6 +98,7 @@ def test_a_best_checkpoint_that_is_damaged_can_not_give_its_params(tmp_path: Pat
     assert "the file foreign does not belong there" in output.getvalue()
 
 
+@pytest.mark.thorough
 def test_what_a_kill_before_old_checkpoints_are_removed_leaves_goes_at_the_next_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,6 +31,7 @@ from small_runs import (
     updates_of,
     without_speed,
 )
+from suites import first_quickly
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from hackmatrix.agents.networks.policy import load_policy
@@ -98,7 +99,7 @@ def test_a_run_leaves_a_folder_that_explains_itself(tmp_path: Path) -> None:
     jax.tree.map(np.testing.assert_array_equal, policy.params, jax.device_get(expected))
 
 
-@pytest.mark.parametrize("ahead", [1, 2, 5])
+@pytest.mark.parametrize("ahead", first_quickly([1, 5]))
 def test_the_length_of_calls_changes_neither_metrics_nor_params(
     ahead: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,7 +111,7 @@ def test_the_length_of_calls_changes_neither_metrics_nor_params(
         assert_same_run(tmp_path / "plain" / "mine", tmp_path / "changed" / "mine", update)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", first_quickly([signal.SIGINT, signal.SIGTERM, signal.SIGHUP]))
 def test_a_signal_ends_the_run_between_updates_and_what_follows_is_as_if_it_had_not(
     number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,7 +153,7 @@ def test_a_signal_before_the_first_update_leaves_nothing_to_save(
     assert updates_of(tmp_path / "mine") == []
 
 
-@pytest.mark.parametrize("ahead", [1, 2, 5])
+@pytest.mark.parametrize("ahead", first_quickly([2, 1]))
 def test_a_resumed_run_is_the_run_that_was_never_stopped(
     ahead: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,6 +183,7 @@ def test_a_resumed_run_is_the_run_that_was_never_stopped(
     assert not (folder / "checkpoints" / ".saving-10-1").exists()
 
 
+@pytest.mark.thorough
 def test_a_resumed_run_can_begin_to_average_its_params(tmp_path: Path) -> None:
     run_of(tmp_path)
     folder, output = tmp_path / "mine", io.StringIO()
@@ -198,6 +200,7 @@ def test_a_resumed_run_can_begin_to_average_its_params(tmp_path: Path) -> None:
         assert 0 < change < 0.3 * whole_change  # two of nine updates
 
 
+@pytest.mark.thorough
 def test_more_timesteps_go_on_where_the_run_ended(tmp_path: Path) -> None:
     run_of(tmp_path / "whole", total_timesteps=12 * 64)
     run_of(tmp_path / "longer", total_timesteps=6 * 64)
@@ -233,6 +236,7 @@ def test_a_finished_run_that_is_resumed_stays_as_it_is(tmp_path: Path) -> None:
     assert (folder / "metrics.jsonl").read_bytes() == before
 
 
+@pytest.mark.thorough
 def test_an_older_checkpoint_is_resumed_only_where_what_came_after_may_go(tmp_path: Path) -> None:
     run_of(tmp_path, save_interval=3)
     folder = tmp_path / "mine"
@@ -301,6 +305,7 @@ def test_with_other_games_the_params_go_on_and_the_optimizer_is_warned_of(tmp_pa
 LINEAR: dict[str, Any] = {"lr": 0.1, "lr_schedule": "linear", "log_interval": 1}
 
 
+@pytest.mark.thorough
 def test_another_length_of_rollouts_counts_on_from_the_timesteps_that_were_made(
     tmp_path: Path,
 ) -> None:
@@ -325,6 +330,7 @@ def test_the_learning_rate_of_a_resumed_run_goes_by_its_timesteps(tmp_path: Path
     assert rates[7:] == pytest.approx([0.1 * (1 - made / 704) for made in (448, 576)])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "changes",
     [{}, {"total_timesteps": 704, "lr": 0.2}, {"total_timesteps": 704, "lr_schedule": "constant"}],
@@ -338,6 +344,7 @@ def test_a_learning_rate_that_does_not_jump_by_itself_is_not_mentioned(
     assert "before" not in output.getvalue()
 
 
+@pytest.mark.thorough
 def test_games_of_a_resumed_run_are_not_those_of_its_beginning(tmp_path: Path) -> None:
     config = config_in(tmp_path)
     trainer = Trainer(probes.Grid(), config.learning, config.network)
@@ -374,6 +381,7 @@ def test_what_does_not_fit_is_refused_before_anything_changes(
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
+@pytest.mark.thorough
 def test_rewards_that_are_no_longer_normalised_are_taken_as_they_are(tmp_path: Path) -> None:
     run_of(tmp_path)
     options = TrainOptions(resume=str(tmp_path / "mine"))
@@ -386,6 +394,7 @@ def test_rewards_that_are_no_longer_normalised_are_taken_as_they_are(tmp_path: P
     assert rows[-1]["train/reward_scale"] == 1
 
 
+@pytest.mark.thorough
 def test_exported_params_start_a_new_run(tmp_path: Path) -> None:
     run_of(tmp_path)
     options = TrainOptions(resume=str(tmp_path / "mine" / "final_params.npz"), run_name="warm")
@@ -408,6 +417,7 @@ def test_exported_params_start_a_new_run(tmp_path: Path) -> None:
     assert not (tmp_path / "wider").exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("from_params", [False, True])
 def test_a_run_in_a_new_folder_keeps_what_it_began_with(
     from_params: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -436,6 +446,7 @@ def test_a_run_in_a_new_folder_keeps_what_it_began_with(
     assert updates_of(tmp_path / "new") == [begun, 9]
 
 
+@pytest.mark.thorough
 def test_what_a_resumed_run_was_last_asked_for_outlives_a_kill(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -471,6 +482,7 @@ def test_a_run_may_be_called_by_a_number(tmp_path: Path) -> None:
     assert (outcome.run, outcome.updates) == (folder / "1", 9)
 
 
+@pytest.mark.thorough
 def test_best_params_belong_to_the_best_checkpoint_that_is_left(tmp_path: Path) -> None:
     make, _ = best_at({2: 1.0, 4: 3.0, 6: 5.0, 7: 0.0})
     config = config_in(tmp_path, eval_interval=2, normalize_observations=True)
@@ -486,6 +498,7 @@ def test_best_params_belong_to_the_best_checkpoint_that_is_left(tmp_path: Path) 
     jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-6), best.params, expected)
 
 
+@pytest.mark.thorough
 def test_each_file_of_a_checkpoint_is_hashed_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -515,6 +528,7 @@ def test_each_file_of_a_checkpoint_is_hashed_once(
         assert len(hashed) == len(set(hashed))
 
 
+@pytest.mark.thorough
 def test_params_that_a_kill_has_prevented_are_made_when_the_run_goes_on(tmp_path: Path) -> None:
     make, _ = best_at({6: 1.0, 7: 2.0})
     run_of(tmp_path, make_evaluate=make, eval_interval=6)
@@ -528,6 +542,7 @@ def test_params_that_a_kill_has_prevented_are_made_when_the_run_goes_on(tmp_path
     assert {path.name: path.read_bytes() for path in folder.glob("*params*")} == expected
 
 
+@pytest.mark.thorough
 def test_a_checkpoint_of_a_version_that_knew_of_one_agent_is_resumed(tmp_path: Path) -> None:
     run_of(tmp_path / "whole", total_timesteps=9 * 64)
     run_of(tmp_path / "old")
@@ -612,6 +627,7 @@ def test_names_of_old_are_understood(tmp_path: Path, name: str) -> None:
         assert start.checkpoint.path == tmp_path / "mine" / "checkpoints" / "7"
 
 
+@pytest.mark.thorough
 def test_a_checkpoint_that_was_copied_elsewhere_starts_a_new_run(tmp_path: Path) -> None:
     run_of(tmp_path)
     os.rename(tmp_path / "mine" / "checkpoints" / "7", tmp_path / "copy")
@@ -620,6 +636,7 @@ def test_a_checkpoint_that_was_copied_elsewhere_starts_a_new_run(tmp_path: Path)
     assert (outcome.run, outcome.updates) == (tmp_path / "new", 9)
 
 
+@pytest.mark.thorough
 def test_a_run_that_was_killed_before_its_first_checkpoint_begins_again(tmp_path: Path) -> None:
     run_of(tmp_path / "whole")
     run_of(tmp_path / "killed")
@@ -643,6 +660,7 @@ def test_params_of_a_run_without_checkpoints_are_offered(tmp_path: Path) -> None
         (folder / params).unlink()
 
 
+@pytest.mark.thorough
 def test_checkpoints_come_by_the_clock(tmp_path: Path) -> None:
     run_of(tmp_path, save_interval_minutes=1e-9, keep_checkpoints=100)
     assert updates_of(tmp_path / "mine") == [1, 2, 3, 4, 5, 6, 7]
@@ -779,6 +797,7 @@ def test_an_unhealthy_run_says_so_once_and_can_be_stopped(
     assert "stopped by --on-unhealthy stop\n" in output.getvalue()
 
 
+@pytest.mark.thorough
 def test_a_run_that_was_stopped_as_unhealthy_stops_again(tmp_path: Path) -> None:
     changes = {"lr": 1.0, "hidden_dim": 64, "total_timesteps": 60 * 64, "on_unhealthy": "stop"}
     first = run_of(tmp_path, **changes)
@@ -788,6 +807,7 @@ def test_a_run_that_was_stopped_as_unhealthy_stops_again(tmp_path: Path) -> None
     assert again.updates < 60
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("error", [BrokenPipeError(), ValueError("closed"), RuntimeError("odd")])
 def test_an_output_that_fails_ends_neither_the_run_nor_its_log(
     error: Exception, tmp_path: Path
@@ -810,6 +830,7 @@ def test_an_update_that_never_comes_is_not_profiled_and_that_is_said(tmp_path: P
     assert "there is no update 8: nothing will be profiled" in output.getvalue()
 
 
+@pytest.mark.thorough
 def test_alarms_that_were_told_are_not_told_again_after_resuming(tmp_path: Path) -> None:
     changes = {"lr": 1.0, "hidden_dim": 64, "total_timesteps": 12 * 64}
     run_of(tmp_path, **changes)
@@ -820,6 +841,7 @@ def test_alarms_that_were_told_are_not_told_again_after_resuming(tmp_path: Path)
     assert len(fired) == len(set(fired))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("poison", "found"),
     [
@@ -851,12 +873,14 @@ def test_an_anomaly_is_found_where_it_began(
     assert found in line
 
 
+@pytest.mark.thorough
 def test_looking_for_anomalies_changes_nothing(tmp_path: Path) -> None:
     run_of(tmp_path / "plain")
     run_of(tmp_path / "searched", TrainOptions(run_name="mine", detect_anomaly=True))
     assert_same_run(tmp_path / "plain" / "mine", tmp_path / "searched" / "mine", 7)
 
 
+@pytest.mark.thorough
 def test_a_profile_of_the_wanted_update_is_left(tmp_path: Path) -> None:
     output = io.StringIO()
     options = TrainOptions(run_name="mine", profile=True, profile_step=4)
@@ -883,6 +907,7 @@ def test_an_existing_run_is_refused_and_left_alone(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["config.yaml"]
 
 
+@pytest.mark.thorough
 def test_a_run_of_a_folder_has_its_events_and_its_log_in_logs(tmp_path: Path) -> None:
     options = TrainOptions(output_dir=tmp_path / "mine")
     config = config_in(tmp_path, tensorboard=True)

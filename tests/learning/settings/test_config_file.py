@@ -92,6 +92,7 @@ def test_the_names_of_other_trainers_are_understood(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.thorough
 @given(
     settings=st.fixed_dictionaries(
         {},

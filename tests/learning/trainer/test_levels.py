@@ -49,6 +49,7 @@ def test_an_agent_rises_through_the_levels(tmp_path: Path) -> None:
     assert arrays["progress.level"] == probes.Ladder.last
 
 
+@pytest.mark.thorough
 def test_a_resumed_run_is_the_same(tmp_path: Path) -> None:
     run_of(tmp_path / "whole", env=probes.Ladder(), **SETTINGS)
     run_of(tmp_path / "parts", env=probes.Ladder(), **SETTINGS | {"total_timesteps": 3 * 64})
@@ -60,6 +61,7 @@ def test_a_resumed_run_is_the_same(tmp_path: Path) -> None:
     assert_same_run(tmp_path / "whole" / "mine", run, 24)
 
 
+@pytest.mark.thorough
 def test_each_agent_rises_as_its_seed_alone_does(tmp_path: Path) -> None:
     def state_of(count: int, seed: int) -> Any:
         config = config_in(tmp_path, **SETTINGS | {"num_seeds": count})

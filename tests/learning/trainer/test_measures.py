@@ -60,6 +60,7 @@ def sums() -> measures.Measures:
     return jax.device_get(sums)
 
 
+@pytest.mark.thorough
 def test_every_kind_of_metric_has_its_total_and_weight(sums: measures.Measures) -> None:
     games, steps = 5, 14  # two rollouts of 7 steps: episodes begin at 0, 3, 6, 9, 12
     np.testing.assert_array_equal(sums["own/steps"], [games * 5, games * steps])

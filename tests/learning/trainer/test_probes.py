@@ -70,6 +70,7 @@ def test_the_better_action_is_found() -> None:
     assert values[0] == pytest.approx(1.0, abs=0.05)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", [pytest.param("float32", marks=pytest.mark.slow), "bfloat16"])
 def test_the_policy_depends_on_the_observation(dtype: Literal["float32", "bfloat16"]) -> None:
     trainer, state = trained(probes.Policy(), 200, dtype)

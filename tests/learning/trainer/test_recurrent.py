@@ -100,6 +100,7 @@ def test_without_memory_it_stays_a_guess() -> None:
     assert row["train/mean_episode_return"] < 0.6
 
 
+@pytest.mark.thorough
 def test_learning_meets_the_very_policy_that_acted() -> None:
     # Episodes of 4 steps begin anew in the middle of a rollout, and go on from the one before.
     trainer, state = trained(2)
@@ -120,6 +121,7 @@ def test_learning_meets_the_very_policy_that_acted() -> None:
     np.testing.assert_allclose(values, steps.value, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.thorough
 def test_the_first_gradient_step_changes_nothing_of_the_ratio() -> None:
     env = Recall()
     config = dataclasses.replace(CONFIG, update_epochs=1, num_minibatches=1, lr=1e-6)
@@ -130,6 +132,7 @@ def test_the_first_gradient_step_changes_nothing_of_the_ratio() -> None:
     assert row["train/clip_frac"] == 0
 
 
+@pytest.mark.thorough
 def test_a_batch_keeps_its_sequences() -> None:
     trainer, state = trained(1)
     keys = UpdateKeys(jnp.uint32(0), jnp.int32(0))

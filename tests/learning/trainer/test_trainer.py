@@ -42,6 +42,7 @@ KEYS = UpdateKeys(jnp.uint32(0), jnp.int32(0))
 HYPER = Hyperparameters.of(dataclasses.replace(CONFIG, gamma=0.9), CONFIG.course)
 
 
+@pytest.mark.thorough
 def test_importing_it_loads_no_game() -> None:
     code = "import sys, hackmatrix.learning.trainer.trainer\n"
     code += "print([name for name in sys.modules if name.startswith('hackmatrix.game')])"
@@ -105,8 +106,14 @@ class Ends(probes.Probe):
         return position + 1, position, (position == 3) & self.terminates
 
 
-@pytest.mark.parametrize("terminated", [False, True])
-@pytest.mark.parametrize("truncated", [False, True])
+@pytest.mark.parametrize(
+    ("truncated", "terminated"),
+    [
+        (True, False),
+        (True, True),
+        *(pytest.param(False, end, marks=pytest.mark.thorough) for end in (False, True)),
+    ],
+)
 def test_a_final_value_is_kept_only_where_an_episode_is_cut_off(
     terminated: bool, truncated: bool
 ) -> None:
@@ -158,6 +165,7 @@ def run_in_chunks(chunks: list[int]) -> TrainState:
     return state
 
 
+@pytest.mark.thorough
 def test_the_length_of_a_call_changes_nothing_bit_for_bit() -> None:
     whole = run_in_chunks([12])
     assert int(whole.update) == 12
@@ -207,6 +215,7 @@ def test_the_entropy_bonus_falls_exponentially(xp: ModuleType) -> None:
     assert Hyperparameters.of(constant, course).entropy_coef(3, xp) == pytest.approx(0.16)
 
 
+@pytest.mark.thorough
 def test_the_params_to_export_are_averages_over_the_last_part_of_the_updates() -> None:
     config = dataclasses.replace(CONFIG, params_average=0.5, lr=0.1)
     trainer = Trainer(probes.Grid(), config, NETWORK)
@@ -242,6 +251,7 @@ class GridInIntegers(probes.Grid):
     feature_integers = Integers()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("normalize", [False, True])
 def test_features_as_integers_are_learned_from_as_the_features(normalize: bool) -> None:
     config = dataclasses.replace(CONFIG, normalize_observations=normalize)
@@ -253,6 +263,7 @@ def test_features_as_integers_are_learned_from_as_the_features(normalize: bool) 
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), *params)
 
 
+@pytest.mark.thorough
 def test_the_last_epoch_is_reported() -> None:
     # The first epoch of one minibatch meets the policy that acted, the last one another policy.
     config = dataclasses.replace(CONFIG, update_epochs=4, num_minibatches=1, lr=1e-2)
@@ -261,6 +272,7 @@ def test_the_last_epoch_is_reported() -> None:
     assert summarise(jax.device_get(sums), LEARNER_METRICS)["train/approx_kl"] > 1e-5
 
 
+@pytest.mark.thorough
 def test_each_update_shuffles_anew() -> None:
     trainer = Trainer(probes.Discount(), CONFIG, NETWORK)  # where chance is in the shuffling only
     one, same, later = trainer.init(0), trainer.init(0), trainer.init(0)
@@ -405,6 +417,7 @@ class Careless(probes.Grid):
         return jnp.asarray(0)
 
 
+@pytest.mark.thorough
 def test_python_numbers_in_a_state_compile_nothing_anew() -> None:
     _, first = Careless().reset(jax.random.key(0))
     assert first.position.aval.weak_type

@@ -43,6 +43,7 @@ def test_compile_times_processes(
     assert capsys.readouterr().err.endswith("`broken` failed: no luck\n")
 
 
+@pytest.mark.thorough
 def test_the_evaluation_is_one_of_a_network(tmp_path: Path) -> None:
     assert compile_._PROCESSES["hackmatrix evaluate, one game"](tmp_path) > 0
     assert any((tmp_path / "cache").rglob("*"))  # a player by rule compiles nothing

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from suites import first_quickly
 
 from hackmatrix.cli.main import main
 from hackmatrix.core.devices.mesh import on_devices
@@ -44,6 +45,7 @@ def figures_of(capsys: pytest.CaptureFixture[str], *argv: str) -> dict[str, Any]
     return json.loads(out)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("flags", [pytest.param(SMALL, marks=pytest.mark.slow), HARDER])
 def test_env_as_json(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     figures = figures_of(capsys, "env", *flags, "--repeats", "3")
@@ -62,6 +64,7 @@ def harder() -> EnvBench:
     return bench
 
 
+@pytest.mark.thorough
 def test_harder_play_is_harder(harder: EnvBench) -> None:
     speed = harder.result()
     assert speed.totals.steps == 16 * 16 * 2
@@ -70,7 +73,7 @@ def test_harder_play_is_harder(harder: EnvBench) -> None:
     assert speed.totals.stages > 0
 
 
-@pytest.mark.parametrize("field", Record._fields)
+@pytest.mark.parametrize("field", first_quickly(Record._fields, 2))
 @pytest.mark.parametrize("place", [(3, 0), (11, 15)], ids=["walker", "rich game"])
 def test_any_difference_from_the_python_engine_is_an_error(
     harder: EnvBench, monkeypatch: pytest.MonkeyPatch, field: str, place: tuple[int, int]

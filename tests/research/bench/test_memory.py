@@ -12,6 +12,7 @@ from hackmatrix.research.bench import memory
 from hackmatrix.research.bench.options import MemoryOptions, UpdateOptions, train_config
 
 
+@pytest.mark.thorough
 def test_memory_counts_every_buffer_of_a_rollout() -> None:
     config = train_config(UpdateOptions(num_envs=8, num_steps=4))
     # action, mask, log-probability, value, reward, two flags, final value, advantage

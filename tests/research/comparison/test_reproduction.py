@@ -66,6 +66,7 @@ def test_a_run_is_trained_again_bit_for_bit(runs: tuple[Path, Path, dict[str, An
     assert (again / "config.yaml").exists()
 
 
+@pytest.mark.thorough
 def test_a_changed_number_in_a_row_is_found(
     runs: tuple[Path, Path, dict[str, Any]], tmp_path: Path
 ) -> None:
@@ -86,6 +87,7 @@ def test_a_changed_number_in_a_row_is_found(
     assert not any(found.params.values())
 
 
+@pytest.mark.thorough
 def test_the_speed_alone_makes_no_difference(
     runs: tuple[Path, Path, dict[str, Any]], tmp_path: Path
 ) -> None:
@@ -100,6 +102,7 @@ def test_the_speed_alone_makes_no_difference(
     assert compare(changed(run, change, tmp_path), again).is_equal
 
 
+@pytest.mark.thorough
 def test_a_bit_of_a_param_is_found(runs: tuple[Path, Path, dict[str, Any]], tmp_path: Path) -> None:
     run, again, _ = runs
 
@@ -117,6 +120,7 @@ def test_a_bit_of_a_param_is_found(runs: tuple[Path, Path, dict[str, Any]], tmp_
     assert "NOT reproduced" in found.text()
 
 
+@pytest.mark.thorough
 def test_a_recorded_row_that_is_gone_is_found(
     runs: tuple[Path, Path, dict[str, Any]], tmp_path: Path
 ) -> None:
@@ -132,6 +136,7 @@ def test_a_recorded_row_that_is_gone_is_found(
     assert not found.is_equal
 
 
+@pytest.mark.thorough
 def test_a_run_that_made_fewer_rows_is_not_equal(
     runs: tuple[Path, Path, dict[str, Any]], tmp_path: Path
 ) -> None:
@@ -150,6 +155,7 @@ def test_a_run_that_made_fewer_rows_is_not_equal(
     assert not found.is_equal
 
 
+@pytest.mark.thorough
 def test_what_is_different_from_then_is_told(
     runs: tuple[Path, Path, dict[str, Any]], tmp_path: Path
 ) -> None:
@@ -176,6 +182,7 @@ def test_what_is_different_from_then_is_told(
     ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -217,6 +224,7 @@ def test_what_can_not_be_trained_again_is_refused_in_one_line(
     assert error.count("\n") == 1
 
 
+@pytest.mark.thorough
 def test_nothing_is_written_into_the_run(
     runs: tuple[Path, Path, dict[str, Any]], capsys: pytest.CaptureFixture[str]
 ) -> None:

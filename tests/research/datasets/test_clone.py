@@ -43,6 +43,7 @@ def refused(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
     return error
 
 
+@pytest.mark.thorough
 def test_an_expert_is_cloned_with_its_values(tmp_path: Path) -> None:
     data = open_data_set(of_an_expert(tmp_path / "data", 600))
     cloned = clone(data, CONFIG, PLAN)
@@ -53,6 +54,7 @@ def test_an_expert_is_cloned_with_its_values(tmp_path: Path) -> None:
     assert cloned.value_error < 0.6 * cloned.returns
 
 
+@pytest.mark.thorough
 def test_values_are_returns_in_the_units_of_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,6 +151,7 @@ def test_cloning_goes_on_from_params_whose_value_is_of_another_kind(
     assert load_policy(Path("wide.npz")).config.hidden_dim == 32  # as the params have it
 
 
+@pytest.mark.thorough
 def test_params_that_do_not_fit_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -172,6 +175,7 @@ def test_games_that_can_not_be_played_again_are_not_learned(
     assert "`hackmatrix data verify` says where" in refused(capsys, *clone_it)
 
 
+@pytest.mark.thorough
 def test_what_is_there_is_not_overwritten_and_params_that_are_nan_are_not_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,6 +12,7 @@ import probe_environments as probes
 import pytest
 from made_data import GRID, change, change_facts, of_an_expert, recorded, use_grid
 from paths import ROOT
+from suites import first_quickly
 
 from hackmatrix.cli.main import main
 from hackmatrix.core.manifest import write_manifest
@@ -48,6 +49,7 @@ def shards_of(path: Path) -> list[Shard]:
     return list(open_data_set(path).shards())
 
 
+@pytest.mark.thorough
 def test_recorded_games_are_whole_and_play_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -63,6 +65,7 @@ def test_recorded_games_are_whole_and_play_again(
     assert [each.name for each in tmp_path.iterdir()] == ["it"]
 
 
+@pytest.mark.thorough
 def test_the_games_do_not_depend_on_how_they_are_cut_into_shards(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -98,7 +101,7 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("name", CHANGES)
+@pytest.mark.parametrize("name", first_quickly(CHANGES))
 def test_the_first_difference_is_named(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -187,7 +190,10 @@ def damage_no_json(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "damage", [made for name, made in list(globals().items()) if name.startswith("damage_")]
+    "damage",
+    first_quickly(
+        [made for name, made in list(globals().items()) if name.startswith("damage_")], 3
+    ),
 )
 def test_hostile_files_with_right_checksums_give_one_line(
     damage: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -72,6 +72,7 @@ def test_a_cut_off_game_is_one_only_at_the_limit() -> None:
     assert (found.action, found.field) == (19, "end")
 
 
+@pytest.mark.thorough
 def test_the_scripted_player_is_recorded(tmp_path: Path) -> None:
     path = tmp_path / "it"
     argv = ["--agent", "scripted", "--seed", "5", "--episodes", "3", "--max-steps", "2000"]
@@ -84,7 +85,10 @@ def test_the_scripted_player_is_recorded(tmp_path: Path) -> None:
     assert (shard.finals[2], shard.terminated[2]) == (played.final, played.terminated)
 
 
-@pytest.mark.parametrize(("games", "sampled"), [(100, 64), (65, 64), (20, 20)])
+@pytest.mark.parametrize(
+    ("games", "sampled"),
+    [pytest.param(100, 64, marks=pytest.mark.thorough), (65, 64), (20, 20)],
+)
 def test_64_games_are_played_in_both_engines(
     games: int, sampled: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -35,6 +35,7 @@ def made_up_lessons(count: int) -> Lessons:
     )
 
 
+@pytest.mark.thorough
 def test_a_network_comes_near_its_teacher() -> None:
     network, params = a_network()
     lessons = made_up_lessons(600)

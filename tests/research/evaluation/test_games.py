@@ -61,6 +61,7 @@ def test_every_game_counts_once_from_its_start_to_its_end(
     assert played.info["won"].all()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("places", [3, 1024])
 def test_no_action_is_asked_for_in_a_game_that_has_ended(places: int) -> None:
     """A search has nothing to search there; a user's function still gets a mask to act by."""

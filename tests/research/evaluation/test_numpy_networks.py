@@ -77,12 +77,14 @@ def test_its_games_are_those_of_the_page(is_native: bool, monkeypatch: pytest.Mo
     assert report.accounts[1].actions == bytes(session.tree.line(session.at))
 
 
+@pytest.mark.thorough
 def test_it_plays_as_well_as_in_jax() -> None:
     policy = load_policy(shipped.PARAMS)
     report = numpy_player(policy, Limits(60, 5), greedy=False)(())
     assert report.wins.mean > 0.8
 
 
+@pytest.mark.thorough
 def test_programs_can_be_forbidden() -> None:
     push = FIRST_PROGRAM + ProgramId.PUSH
     play = numpy_player(shipped.PARAMS, Limits(30, 5), greedy=True)

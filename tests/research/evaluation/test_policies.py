@@ -146,6 +146,7 @@ def test_it_plays_other_environments_too() -> None:
         report.wins  # noqa: B018
 
 
+@pytest.mark.thorough
 def test_a_loaded_agent_is_such_a_function() -> None:
     agent = hackmatrix.load_agent()
     env = hackmatrix.make(observation=agent.observation)

@@ -56,6 +56,7 @@ def test_the_same_values_give_the_same_interval() -> None:
     assert str(estimate(np.full(2, 0.5))) == "0.500  [0.500, 0.500]"
 
 
+@pytest.mark.thorough
 def test_many_games_take_little_memory() -> None:
     values = np.random.default_rng(3).normal(size=100_000)
     tracemalloc.start()

@@ -117,6 +117,7 @@ def test_a_pipe_gets_the_table_once(run: Path, capsys: pytest.CaptureFixture[str
     assert "kl_high" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 def test_a_pipe_gets_all_runs(run: Path) -> None:
     for i in range(25):
         write_run(run.parent / f"run{i}", [row_of(1, entropy=float(i), approx_kl=None)])

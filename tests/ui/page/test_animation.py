@@ -1,11 +1,11 @@
 """What an action looks and sounds like, in a real browser; and the switch that ends it all."""
 
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from browser import fresh, opened, served, settled
+from browser import fresh, opened, settled
+from suites import first_quickly
 
 from hackmatrix.game.engine import Game
 
@@ -41,12 +41,6 @@ def walk_to(kind: str) -> tuple[str, list[int]]:
     raise AssertionError(kind)
 
 
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with served("play", "--seed", "7") as it:
-        yield it
-
-
 def after(page: Any, kind: str, speed: str | None) -> list[list[str]]:
     """What was animated and heard of the last move on the way to an event."""
     seed, moves = walk_to(kind)
@@ -63,7 +57,7 @@ def after(page: Any, kind: str, speed: str | None) -> list[list[str]]:
     return shown
 
 
-@pytest.mark.parametrize("kind", SEEN)
+@pytest.mark.parametrize("kind", first_quickly(SEEN))
 def test_an_action_is_seen_and_heard_and_then_nothing_moves(
     browser: Any, address: str, kind: str
 ) -> None:
@@ -77,6 +71,7 @@ def test_an_action_is_seen_and_heard_and_then_nothing_moves(
         assert after(page, kind, "0") == []
 
 
+@pytest.mark.thorough
 def test_with_reduced_motion_nothing_is_animated_until_it_is_wanted(
     browser: Any, address: str
 ) -> None:

@@ -201,7 +201,13 @@ def test_help_opens_and_closes(page: Any) -> None:
     assert "Cryptog" in page.inner_text("#rules-body")
 
 
-@pytest.mark.parametrize(("width", "height"), [(390, 844), (844, 390), (320, 640)])
+@pytest.mark.parametrize(
+    ("width", "height"),
+    [
+        (320, 640),
+        *(pytest.param(*size, marks=pytest.mark.thorough) for size in ((390, 844), (844, 390))),
+    ],
+)
 def test_a_phone_plays_by_touch(phone: Any, width: int, height: int) -> None:
     phone.set_viewport_size({"width": width, "height": height})
     fresh(phone, "347")
@@ -219,6 +225,7 @@ def test_a_phone_plays_by_touch(phone: Any, width: int, height: int) -> None:
         assert phone.is_visible(switch)
 
 
+@pytest.mark.thorough
 def test_the_page_draws_what_films_draw(page: Any) -> None:
     page.uncheck("#threat")
     page.mouse.move(0, 0)

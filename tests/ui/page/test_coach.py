@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from browser import fresh, opened, served, settled
+from browser import fresh, opened, settled
 from paths import ROOT
 
 from hackmatrix.agents.roster.judge import judge
@@ -20,12 +20,6 @@ from hackmatrix.game.rules.chance import EVALUATION_STREAM
 from hackmatrix.ui.session.session import Session
 
 ARROWS = ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"]
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with served("play", "--seed", "7") as it:
-        yield it
 
 
 @pytest.fixture(scope="module")
@@ -124,6 +118,7 @@ def test_colours_follow_the_system_and_can_be_read(browser: Any, address: str, s
         )
 
 
+@pytest.mark.thorough
 def test_a_move_sounds_and_with_the_switch_off_none_does(browser: Any, address: str) -> None:
     with opened(browser, address) as page:
         count = """() => {

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from browser import fresh, opened, served, settled
+from browser import fresh, opened, settled
 from paths import ROOT
+from suites import first_quickly
 
 from hackmatrix.agents.roster.names import resolve
 from hackmatrix.agents.roster.session_agents import cast
@@ -18,12 +19,6 @@ from hackmatrix.game.rules.board import NEIGHBOUR, col, row
 from hackmatrix.ui.session.session import Session
 
 ARROWS = ("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight")
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with served("play", "--seed", "7") as it:
-        yield it
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +152,7 @@ def test_a_game_in_which_a_move_was_taken_back_is_no_score(page: Any, tmp_path: 
     assert page.evaluate("() => localStorage.getItem('hackmatrix-best')") is None
 
 
-@pytest.mark.parametrize("screen", [(1440, 900), (1024, 600), (390, 844)])
+@pytest.mark.parametrize("screen", first_quickly([(390, 844), (1024, 600), (1440, 900)]))
 @pytest.mark.parametrize("rows", [range(3), range(3, 6)])
 def test_the_card_leaves_in_sight_who_died_and_of_what(
     page: Any, tmp_path: Path, rows: range, screen: tuple[int, int]
@@ -189,6 +184,7 @@ def test_it_is_shared_as_a_line_of_squares(died: Any) -> None:
     assert "without a link" in page.inner_text("#problem")
 
 
+@pytest.mark.thorough
 def test_the_days_game_is_compared_with_the_agents(page: Any, tmp_path: Path) -> None:
     walker = Session(GameId(20260101), cast(resolve("exit")))
     walker.handle({"do": "agent", "steps": 100})

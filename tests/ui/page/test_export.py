@@ -70,7 +70,7 @@ def test_the_agent_in_plain_python_is_the_agent() -> None:
         game.step(rng.choice(game.valid_actions()))
 
 
-@pytest.mark.parametrize("agent", ["shipped", "scripted"])
+@pytest.mark.parametrize("agent", [pytest.param("shipped", marks=pytest.mark.thorough), "scripted"])
 def test_the_archive_is_all_that_a_session_needs(agent: str, site: Path, tmp_path: Path) -> None:
     command = ["page", "--export", str(tmp_path / "it"), "--agent", agent]
     assert main([*command, "--pyodide", str(site.parent / "pyodide")]) == 0
@@ -121,6 +121,7 @@ def test_every_file_lies_there_compressed_too(site: Path) -> None:
         assert gzip.decompress(path.read_bytes()) == path.with_suffix("").read_bytes()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("screen", "colours"),
     [
@@ -194,6 +195,7 @@ def exporting(site: Path, pyodide: Path) -> "subprocess.Popen[bytes]":
     return subprocess.Popen([*command, "--pyodide", str(pyodide)])
 
 
+@pytest.mark.thorough
 def test_a_kill_leaves_no_half_site_and_the_next_run_a_whole_one(
     tmp_path: Path, pyodide: Path
 ) -> None:

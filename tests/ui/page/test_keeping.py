@@ -143,6 +143,7 @@ def test_a_server_that_was_started_anew_gets_the_whole_tree(page: Any) -> None:
     assert page.evaluate(TREE) == tree
 
 
+@pytest.mark.thorough
 def test_a_server_that_ended_and_is_started_again_gets_the_game_back(browser: Any) -> None:
     page = browser.new_page()
     with served("play") as address:
@@ -251,6 +252,7 @@ def test_a_swipe_moves_and_presses_no_cell(browser: Any, address: str) -> None:
         assert page.evaluate("hackmatrix.game.nodes.length") == 5
 
 
+@pytest.mark.thorough
 def test_a_tab_too_many_says_so_and_comes_alive_when_another_is_closed(
     browser: Any, address: str
 ) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from browser import fresh, opened, served, settled
+from browser import fresh, opened, settled
 from page_views import (
     DESKTOP,
     LAPTOP,
@@ -17,7 +17,7 @@ from page_views import (
     at_first,
     violations,
 )
-from paths import ROOT
+from suites import first_quickly
 
 SHARE = """
 () => {
@@ -27,20 +27,8 @@ SHARE = """
 
 
 @pytest.fixture(scope="module")
-def playing() -> Iterator[str]:
-    with served("play", "--seed", "7") as address:
-        yield address
-
-
-@pytest.fixture(scope="module")
-def watching() -> Iterator[str]:
-    with served("watch", str(ROOT / "docs" / "won.json")) as address:
-        yield address
-
-
-@pytest.fixture(scope="module")
-def phone(browser: Any, playing: str) -> Iterator[Any]:
-    with opened(browser, playing, **PHONE) as page:
+def phone(browser: Any, address: str) -> Iterator[Any]:
+    with opened(browser, address, **PHONE) as page:
         yield page
 
 
@@ -90,15 +78,15 @@ class Finger:
         self._send("touchEnd")
 
 
-@pytest.mark.parametrize("view", ["play", "watch", "review"])
+@pytest.mark.parametrize("view", first_quickly(["play", "watch", "review"], 2))
 @pytest.mark.parametrize(
     "screen",
     [DESKTOP, *(pytest.param(s, marks=pytest.mark.thorough) for s in (LAPTOP, SMALL)), PHONE],
 )
 def test_the_board_takes_forty_percent_of_the_screen(
-    browser: Any, playing: str, watching: str, view: str, screen: dict[str, Any]
+    browser: Any, address: str, watching: str, view: str, screen: dict[str, Any]
 ) -> None:
-    with opened(browser, watching if view == "watch" else playing, **screen) as page:
+    with opened(browser, watching if view == "watch" else address, **screen) as page:
         if view == "review":
             VIEWS["reviewed"](at_first(page))
             page.evaluate("() => scrollTo(0, 0)")
@@ -109,9 +97,9 @@ def test_the_board_takes_forty_percent_of_the_screen(
             assert steps["y"] + steps["height"] <= screen["viewport"]["height"]
 
 
-def test_arrows_to_tap_are_there_only_without_a_keyboard(browser: Any, playing: str) -> None:
+def test_arrows_to_tap_are_there_only_without_a_keyboard(browser: Any, address: str) -> None:
     for screen, has_arrows in ((SMALL, False), ({**SMALL, **TOUCH}, True), (PHONE, True)):
-        with opened(browser, playing, **screen) as page:
+        with opened(browser, address, **screen) as page:
             assert page.is_visible("#pad") == has_arrows
 
 
@@ -179,8 +167,8 @@ def test_the_agents_sheet_opens_and_closes_by_tap_swipe_and_key(watched: Any) ->
     assert watched.get_attribute("#sheet-handle", "aria-expanded") == "false"
 
 
-def test_a_review_opens_the_sheet_that_has_it(browser: Any, playing: str) -> None:
-    with opened(browser, playing, **PHONE) as page:
+def test_a_review_opens_the_sheet_that_has_it(browser: Any, address: str) -> None:
+    with opened(browser, address, **PHONE) as page:
         fresh(page, "7")
         for key in ("ArrowUp", "ArrowLeft", "ArrowDown", "ArrowRight"):
             page.keyboard.press(key)

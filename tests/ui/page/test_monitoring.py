@@ -167,6 +167,7 @@ TOO_SMALL = """
 """
 
 
+@pytest.mark.thorough
 def test_eight_groups_are_told_whole_and_to_everybody(browser: Any, many: str) -> None:
     touch = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
     for options in ({}, touch):
@@ -250,6 +251,7 @@ def test_a_click_on_a_checkpoint_in_a_plot_plays_it(browser: Any, address: str) 
         assert len(page.context.pages) == 2
 
 
+@pytest.mark.thorough
 def test_checkpoints_of_a_run_play_side_by_side(browser: Any, address: str) -> None:
     with opened(browser, address) as page:
         page.click("#checkpoints button >> nth=0")
@@ -275,6 +277,7 @@ def test_checkpoints_of_a_run_play_side_by_side(browser: Any, address: str) -> N
         assert Axe().run(grown, options=TARGETS).response["violations"] == []
 
 
+@pytest.mark.thorough
 def test_a_phone_has_it_all(browser: Any, address: str) -> None:
     size = {"width": 320, "height": 640}
     with opened(browser, address, viewport=size, has_touch=True, is_mobile=True) as page:

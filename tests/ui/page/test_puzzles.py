@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from browser import fresh, opened, served, settled
+from browser import fresh, opened, settled
 
 from hackmatrix.ui.session.descriptions import PROGRAM_KEYS
 from hackmatrix.ui.session.puzzles import load
@@ -17,8 +17,8 @@ PUZZLES = load()
 
 
 @pytest.fixture(scope="module")
-def desktop(browser: Any) -> Iterator[Any]:
-    with served("play", "--seed", "7") as address, opened(browser, address) as page:
+def desktop(browser: Any, address: str) -> Iterator[Any]:
+    with opened(browser, address) as page:
         yield page
 
 
@@ -67,6 +67,7 @@ def test_today_is_one_game_for_everybody(page: Any) -> None:
     assert before <= page.evaluate("() => hackmatrix.game.id") <= f"{datetime.now(UTC):%Y%m%d}"
 
 
+@pytest.mark.thorough
 def test_the_ghost_stands_where_the_agent_does(page: Any) -> None:
     page.check("#ghost")
     page.wait_for_selector("#picture .figure", state="attached")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from browser import covered, fresh, opened, served, settled
+from browser import covered, fresh, opened, settled
 
 from hackmatrix.agents.roster.names import resolve
 from hackmatrix.agents.roster.session_agents import cast
@@ -22,8 +22,8 @@ COUNTED = """
 
 
 @pytest.fixture(scope="module")
-def desktop(browser: Any) -> Iterator[Any]:
-    with served("play", "--seed", "7") as address, opened(browser, address) as page:
+def desktop(browser: Any, address: str) -> Iterator[Any]:
+    with opened(browser, address) as page:
         yield page
 
 
@@ -83,6 +83,7 @@ def test_a_suggestion_says_why_and_a_hundred_games_are_counted(lost: tuple[Any, 
     assert page.is_hidden("#finished")
 
 
+@pytest.mark.thorough
 def test_retry_plays_on_alone_in_a_variation(lost: tuple[Any, int]) -> None:
     page, steps = lost
     page.click("#analyse")

@@ -1,11 +1,9 @@
 """The tutorial in a real browser: six rooms, each done by keys, and the goal of a game."""
 
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
 from axe_playwright_python.sync_playwright import Axe
-from browser import fresh, opened, served, settled
+from browser import fresh, opened, settled
 
 KEYS = {0: "ArrowUp", 1: "ArrowDown", 2: "ArrowLeft", 3: "ArrowRight", 4: "s", 12: "r"}
 SOLUTIONS = [
@@ -16,12 +14,6 @@ SOLUTIONS = [
     (12,),
     (0, 2, 2, 3, 3),
 ]
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with served("play", "--seed", "7") as it:
-        yield it
 
 
 def outcome(page: Any) -> str:

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from browser import opened, served, settled
+from browser import opened, settled
 from page_views import DESKTOP, OVERLAPS, PHONE, SMALL, TOO_SMALL, VIEWS, at_first, violations
-from paths import ROOT
 
 SCREENS = {
     "a desktop": DESKTOP,
@@ -14,24 +13,16 @@ SCREENS = {
     "a phone": PHONE,
     "a phone in light colours": {**PHONE, "color_scheme": "light"},
 }
-# The largest and the smallest, then each size and each kind of colours, then all of them.
-LONGER = {"a small laptop in light colours": "thorough", "a phone in light colours": "slow"}
+# The smallest, then another size in other colours, then all of them.
+LONGER = {
+    "a desktop": "slow",
+    "a small laptop in light colours": "thorough",
+    "a phone in light colours": "slow",
+}
 QUICKLY = [
     pytest.param(name, marks=getattr(pytest.mark, LONGER[name])) if name in LONGER else name
     for name in SCREENS
 ]
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with served("play", "--seed", "7") as it:
-        yield it
-
-
-@pytest.fixture(scope="module")
-def watching() -> Iterator[str]:
-    with served("watch", str(ROOT / "docs" / "won.json")) as it:
-        yield it
 
 
 @pytest.fixture(scope="module", params=QUICKLY)

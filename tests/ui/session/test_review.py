@@ -132,6 +132,7 @@ def test_an_action_that_a_made_up_game_does_not_allow_loses_none() -> None:
     assert future(judge(), state, debug, "a").end != "invalid_action"
 
 
+@pytest.mark.thorough
 def test_games_from_here_are_counted_on_and_tell_how_they_ended() -> None:
     session = playing()
     two = session.handle({"do": "finish", "games": 2})["finished"]

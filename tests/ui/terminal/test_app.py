@@ -51,6 +51,7 @@ def shown(app: Watch, panel: str) -> str:
     return str(app.query_one(f"#{panel}").render())
 
 
+@pytest.mark.thorough
 def test_a_game_by_keys_and_clicks_is_the_engines() -> None:
     game = Game.new(7)
     first, second = game.valid_actions()[0], None
@@ -75,6 +76,7 @@ def test_a_game_by_keys_and_clicks_is_the_engines() -> None:
     assert app.session.tree.line(2) == (first, second)
 
 
+@pytest.mark.thorough
 def test_an_agent_plays_pauses_and_hands_over() -> None:
     async def script(app: Watch, pilot: Any) -> None:
         assert "1 " in shown(app, "suggestions")
