@@ -8,7 +8,8 @@ import { store } from "./store.js";
 
 const $ = (id) => document.getElementById(id);
 const MOST_WAITING = 8; // actions
-let busy = false, waiting = [];
+let busy = false,
+  waiting = [];
 
 /** What shows the answers; `main.js` fills it with functions of `view.js` and `tasks.js`, which send messages themselves. */
 export const screen = {};
@@ -17,7 +18,10 @@ export const isAsking = () => busy;
 export const isBusy = () => busy || document.body.classList.contains("moving");
 
 /** Forgets what was asked of a session that is lost. */
-export function forget() { busy = false; waiting = []; }
+export function forget() {
+  busy = false;
+  waiting = [];
+}
 
 /** Sends a message; if the answer takes long, the page says so meanwhile. */
 export async function request(message) {
@@ -30,7 +34,10 @@ export async function request(message) {
 
 /** Sends a message and shows the position that it leads to; one at a time: actions wait in a row, of others the newest. */
 export async function send(message, options = {}) {
-  if (busy) { wait(message, options); return; }
+  if (busy) {
+    wait(message, options);
+    return;
+  }
   busy = true;
   const before = store.position;
   const answer = await request(message);
@@ -39,7 +46,11 @@ export async function send(message, options = {}) {
   if (answer.error || answer.nodes) waiting = waiting.filter(([{ do: name }]) => name !== "act"); // they were meant for another position
   if (answer.board) {
     if (before && (answer.seen.player.hp < before.seen.player.hp || answer.seen.over)) waiting = []; // think again
-    await take(answer, before, waiting.length ? { hurry: 1 + waiting.length, ...options } : options);
+    await take(
+      answer,
+      before,
+      waiting.length ? { hurry: 1 + waiting.length, ...options } : options,
+    );
   }
   if (!busy && waiting.length) await sendNext();
   return answer;
@@ -59,12 +70,27 @@ async function sendNext() {
   $("said").textContent = `${store.look.actions[message.action]}: not possible, ${why}.`;
 }
 
-async function take(answer, before, { still = false, moved = false, hurry = 1, kept = null, same = false } = {}) {
+async function take(
+  answer,
+  before,
+  { still = false, moved = false, hurry = 1, kept = null, same = false } = {},
+) {
   if (answer.nodes && !same) begin(kept);
-  if (answer.nodes) Object.assign(store.game, { id: answer.game, nodes: answer.nodes.map(asNode), opinions: new Map(), odds: new Map(), reviews: new Map(), searches: new Map() });
-  for (const node of (answer.added ?? []).map(asNode)) if (!store.game.nodes[node.number]) add(node);
-  if (answer.nodes) for (const node of store.game.nodes) store.game.nodes[node.parent]?.children.push(node.number);
-  for (const [number, value, sure] of answer.opinions ?? []) store.game.opinions.set(number, [value, sure]);
+  if (answer.nodes)
+    Object.assign(store.game, {
+      id: answer.game,
+      nodes: answer.nodes.map(asNode),
+      opinions: new Map(),
+      odds: new Map(),
+      reviews: new Map(),
+      searches: new Map(),
+    });
+  for (const node of (answer.added ?? []).map(asNode))
+    if (!store.game.nodes[node.number]) add(node);
+  if (answer.nodes)
+    for (const node of store.game.nodes) store.game.nodes[node.parent]?.children.push(node.number);
+  for (const [number, value, sure] of answer.opinions ?? [])
+    store.game.opinions.set(number, [value, sure]);
   for (const [number, win, stages] of answer.odds ?? []) store.game.odds.set(number, [win, stages]);
   if (answer.about) screen.setUp(answer.about);
   store.position = answer;
@@ -74,9 +100,18 @@ async function take(answer, before, { still = false, moved = false, hurry = 1, k
   store.game.at = answer.at;
   if ((answer.nodes || answer.added) && !same && location.hash) forgetLink();
   keep(store.game, store.about, store.begun);
-  for (let n = store.game.at; n > 0; n = store.game.nodes[n].parent) store.game.nodes[store.game.nodes[n].parent].visited = n;
-  if (answer.added?.length && answer.seen.over && store.about.playing && !answer.task && isScored(store.game)) recordEnd(store.game.id, answer.seen);
-  if (answer.added?.length && answer.last?.by === "you" && before?.agent) screen.tellVerdict(before.agent, answer.last.action);
+  for (let n = store.game.at; n > 0; n = store.game.nodes[n].parent)
+    store.game.nodes[store.game.nodes[n].parent].visited = n;
+  if (
+    answer.added?.length &&
+    answer.seen.over &&
+    store.about.playing &&
+    !answer.task &&
+    isScored(store.game)
+  )
+    recordEnd(store.game.id, answer.seen);
+  if (answer.added?.length && answer.last?.by === "you" && before?.agent)
+    screen.tellVerdict(before.agent, answer.last.action);
   else if (!answer.added) $("verdict").textContent = "";
   $("said").textContent = answer.last?.told.join(", ") ?? "";
   if (answer.added?.length && store.game.nodes[answer.added[0][1]].children.length > 1)
@@ -92,10 +127,21 @@ async function take(answer, before, { still = false, moved = false, hurry = 1, k
   if (store.position === answer) screen.showBoard();
 }
 
-const asNode = ([number, parent, action, by, step, total, stage, over]) => ({ number, parent, action, by, step, total, stage, over, children: [] });
+const asNode = ([number, parent, action, by, step, total, stage, over]) => ({
+  number,
+  parent,
+  action,
+  by,
+  step,
+  total,
+  stage,
+  over,
+  children: [],
+});
 
 /** Whether all of the game was played here by hand, and nothing was taken back. */
-const isScored = ({ nodes, at }) => nodes.length === nodes[at].step + 1 && nodes.every(({ by }) => by === "" || by === "you");
+const isScored = ({ nodes, at }) =>
+  nodes.length === nodes[at].step + 1 && nodes.every(({ by }) => by === "" || by === "you");
 
 function add(node) {
   store.game.nodes[node.number] = node;
