@@ -2,17 +2,17 @@
 
 const $ = (id) => document.getElementById(id);
 const PER_SECOND = 4;
-const asked = new URLSearchParams(location.search),
-  run = encodeURIComponent(asked.get("run") ?? "");
-let boards = [],
-  playing = false;
+const asked = new URLSearchParams(location.search);
+const run = encodeURIComponent(asked.get("run") ?? "");
+let boards = [];
+let playing = false;
 
 function board(game, query) {
-  const figure = document.createElement("figure"),
-    picture = new Image(),
-    words = document.createElement("figcaption"),
-    told = document.createElement("span"),
-    link = document.createElement("a");
+  const figure = document.createElement("figure");
+  const picture = new Image();
+  const words = document.createElement("figcaption");
+  const told = document.createElement("span");
+  const link = document.createElement("a");
   Object.assign(link, {
     href: game.page,
     target: "_blank",
@@ -38,8 +38,8 @@ function show(step) {
   $("where").textContent = `step ${step} of ${$("step").max}`;
   return Promise.all(
     boards.map((each) => {
-      const at = Math.min(step, each.steps),
-        isOver = each.over && at === each.steps;
+      const at = Math.min(step, each.steps);
+      const isOver = each.over && at === each.steps;
       each.told.textContent = isOver
         ? `${ends[each.over] ?? each.over} at step ${at}: stage ${each.stage}, score ${each.score}`
         : `step ${at} of ${each.steps}`;
@@ -65,10 +65,10 @@ async function play() {
 }
 
 async function start() {
-  const seed = asked.get("seed"),
-    answer = await fetch(`grown/${run}${seed ? `?${new URLSearchParams({ seed })}` : ""}`).catch(
-      () => null,
-    );
+  const seed = asked.get("seed");
+  const answer = await fetch(
+    `grown/${run}${seed ? `?${new URLSearchParams({ seed })}` : ""}`,
+  ).catch(() => null);
   if (!answer?.ok) {
     $("grown").replaceChildren();
     $("problem").textContent = answer

@@ -8,9 +8,9 @@ const LINES = { warning: "#ffd25e88", critical: "#ff5d6c99" };
 /** The healthy range in green, what lies beyond a limit in the colour of its alarm. */
 export function drawHealth(u, metric) {
   if (!metric.limits.length) return;
-  const { ctx } = u,
-    { left, top, width, height } = u.bbox,
-    bottom = top + height;
+  const { ctx } = u;
+  const { left, top, width, height } = u.bbox;
+  const bottom = top + height;
   const at = (value) => Math.min(bottom, Math.max(top, u.valToPos(value, "y", true)));
   const fill = (from, to, style) => {
     ctx.fillStyle = style;
@@ -21,8 +21,8 @@ export function drawHealth(u, metric) {
   if (below !== null) fill(top, at(below), "#5ee06a0d");
   else fill(bottom, at(above), "#5ee06a0d");
   for (const limit of metric.limits) {
-    const value = limit.below ?? limit.above,
-      y = at(value);
+    const value = limit.below ?? limit.above;
+    const y = at(value);
     fill(y, limit.below !== null ? bottom : top, TINTS[limit.severity]);
     if (y === top || y === bottom) continue; // beyond what is shown
     ctx.strokeStyle = LINES[limit.severity];
@@ -38,10 +38,10 @@ export function drawHealth(u, metric) {
 
 /** Alarms as lines with a flag on top, checkpoints as marks on the axis, broken values as crosses. */
 export function drawMarks(u, card) {
-  const { ctx } = u,
-    { left, top, width, height } = u.bbox,
-    ratio = devicePixelRatio,
-    bottom = top + height;
+  const { ctx } = u;
+  const { left, top, width, height } = u.bbox;
+  const ratio = devicePixelRatio;
+  const bottom = top + height;
   const placed = (x, draw) => {
     const at = u.valToPos(x, "x", true);
     if (at >= left - 1 && at <= left + width + 1) draw(at);
@@ -66,8 +66,8 @@ export function drawMarks(u, card) {
   ctx.setLineDash([]);
   for (const saved of checkpoints.filter((each) => isShown(each.group) && !isFaint(each.group))) {
     placed(saved.at[view.axis], (x) => {
-      const isBest = saved.label === "best",
-        size = (isBest ? 5 : 3.5) * ratio;
+      const isBest = saved.label === "best";
+      const size = (isBest ? 5 : 3.5) * ratio;
       ctx.fillStyle = colourOf(saved.group) + (isBest ? "" : "aa");
       shape(ctx, [
         [x, bottom - 2 * size],
@@ -83,8 +83,8 @@ export function drawMarks(u, card) {
   ctx.lineWidth = 1.5 * ratio;
   for (const x of card.answer.flatMap((group, i) => (group && isShown(i) ? group.broken : []))) {
     placed(x, (at) => {
-      const r = 3 * ratio,
-        y = top + 2 * r;
+      const r = 3 * ratio;
+      const y = top + 2 * r;
       line(ctx, at - r, y - r, at + r, y + r);
       line(ctx, at - r, y + r, at + r, y - r);
     });

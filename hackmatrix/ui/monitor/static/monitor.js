@@ -22,9 +22,9 @@ import { span, view } from "./view.js";
 
 const $ = (id) => document.getElementById(id);
 const SCRUB = 1000; // positions of the cursor's slider
-let asking = false,
-  timer = null,
-  frame = null;
+let asking = false;
+let timer = null;
+let frame = null;
 
 const json = async (path) => {
   const answer = await fetch(path);
@@ -79,12 +79,14 @@ function showOverview() {
 async function wake() {
   if (asking || !view.overview) return;
   asking = true;
-  const { version } = view.overview,
-    key = () => JSON.stringify([version, view.axis, view.rows, view.zoom]);
+  const { version } = view.overview;
+  const key = () => JSON.stringify([version, view.axis, view.rows, view.zoom]);
   try {
-    for (let names; (names = wanting(key()).slice(0, 12)).length; ) {
-      const wanted = key(),
-        query = new URLSearchParams({ axis: view.axis, rows: view.rows, pixels: 500 });
+    for (;;) {
+      const names = wanting(key()).slice(0, 12);
+      if (!names.length) break;
+      const wanted = key();
+      const query = new URLSearchParams({ axis: view.axis, rows: view.rows, pixels: 500 });
       for (const name of names) query.append("metric", name);
       if (view.zoom) {
         query.set("low", view.zoom[0]);
@@ -172,8 +174,8 @@ function wire() {
   };
   $("reset").onclick = () => zoomed(null);
   $("cursor").oninput = () => {
-    const [low, high] = span(),
-      position = Number($("cursor").value);
+    const [low, high] = span();
+    const position = Number($("cursor").value);
     moved(position === SCRUB ? null : low + ((high - low) * position) / SCRUB);
   };
   const pointed = ({ target }) => Number(target.closest?.("[data-group]")?.dataset.group ?? NaN);

@@ -16,7 +16,7 @@ export function short(value) {
 export function said(value, fraction) {
   if (value === null || value === undefined) return "–";
   if (Number.isNaN(value)) return "NaN";
-  if (fraction) return (value * 100).toPrecision(3).replace(/^(-?)0\.00\d+$/, "$10.00") + "%";
+  if (fraction) return `${(value * 100).toPrecision(3).replace(/^(-?)0\.00\d+$/, "$10.00")}%`;
   return Math.abs(value) >= 1e5
     ? short(value)
     : Math.abs(value) >= 1000

@@ -15,8 +15,8 @@ function fill(list, content, items) {
   const text = JSON.stringify(content);
   if (list.dataset.content === text) return;
   list.dataset.content = text;
-  const stops = () => [...list.querySelectorAll("button, input, summary")],
-    focused = stops().indexOf(document.activeElement);
+  const stops = () => [...list.querySelectorAll("button, input, summary")];
+  const focused = stops().indexOf(document.activeElement);
   list.replaceChildren(...items());
   if (focused >= 0) stops()[focused]?.focus();
 }
@@ -53,8 +53,8 @@ export function showRuns(changed) {
       swatch.style.background = colourOf(i);
       const seeds = group.runs.reduce((sum, run) => sum + run.seeds, 0);
       const lines = group.runs.map((run) => runLine(run, group));
-      const isFew = groups.length <= FEW,
-        isOne = lines.length === 1;
+      const isFew = groups.length <= FEW;
+      const isOne = lines.length === 1;
       const fold = make(
         "details",
         { open: folds.get(group.name) ?? isFew },
@@ -178,15 +178,15 @@ function compare(one, other) {
 
 /** The table of the settings that differ, beside the last returns; a click on a name sorts by it. */
 export function showSettings() {
-  const { settings, groups, metrics } = view.overview,
-    names = ["return", ...settings.names];
+  const { settings, groups, metrics } = view.overview;
+  const names = ["return", ...settings.names];
   const returns = metrics.flatMap((each) => each.metrics).find(({ name }) => name === RETURN);
   const values = groups.map((_, i) => [returns?.last[i] ?? "", ...settings.values[i]].map(String));
   $("settings").hidden = groups.length < 2 || !settings.names.length;
-  const table = $("settings").querySelector("table"),
-    order = values.map((_, i) => i);
-  const by = names.indexOf(sorted.by),
-    sign = sorted.down ? -1 : 1;
+  const table = $("settings").querySelector("table");
+  const order = values.map((_, i) => i);
+  const by = names.indexOf(sorted.by);
+  const sign = sorted.down ? -1 : 1;
   if (by >= 0) order.sort((one, other) => sign * compare(values[one][by], values[other][by]));
   fill(table, [names, values, groups.map(({ name }) => name), sorted], () => {
     const heads = names.map((name) => {
@@ -236,8 +236,8 @@ const nameOf = (each) =>
 
 /** Says where the cursor is, and offers the checkpoint that is nearest to it. */
 export function showCursor() {
-  const end = view.overview.ends[view.axis],
-    x = view.cursor ?? end;
+  const end = view.overview.ends[view.axis];
+  const x = view.cursor ?? end;
   $("where").textContent =
     view.cursor === null ? `last: ${place(end, view.axis)}` : place(x, view.axis);
   const saved = view.overview.checkpoints.filter((each) => each.command && isShown(each.group));

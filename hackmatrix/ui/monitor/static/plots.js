@@ -1,18 +1,18 @@
 // One plot for each metric: its curves, healthy range, alarms and checkpoints; a cursor over all.
 
-import uPlot from "./uplot.js";
 import { drawHealth, drawMarks } from "./marks.js";
 import { said, short } from "./numbers.js";
+import uPlot from "./uplot.js";
 import { colourOf, isDashed, isFaint, isShown, span, view } from "./view.js";
 
 const cards = new Map(); // by metric
 const visible = new Set(); // cards near the window
 const FAINT = "#3d4b5e66"; // of lines while another group is pointed at
-const HIT = 12,
-  HIT_HEIGHT = 22; // pixels around a checkpoint's mark
-let wake = () => {},
-  moved = () => {},
-  zoomed = () => {};
+const HIT = 12;
+const HIT_HEIGHT = 22; // pixels around a checkpoint's mark
+let wake = () => {};
+let moved = () => {};
+let zoomed = () => {};
 
 const near = new IntersectionObserver(
   (entries) => {
@@ -119,7 +119,7 @@ function showHealth(card) {
   card.element.classList.toggle("warning", worst === "warning");
   if (!limits.length) return;
   const { below, above } = limits[0];
-  card.healthy.textContent = `healthy ${below !== null ? "≥ " + said(below, fraction) : "≤ " + said(above, fraction)}`;
+  card.healthy.textContent = `healthy ${below !== null ? `≥ ${said(below, fraction)}` : `≤ ${said(above, fraction)}`}`;
 }
 
 /** Shows only metrics whose name or label holds a text. */
@@ -221,17 +221,17 @@ function draw(card) {
 }
 
 function optionsOf(card, lines) {
-  const series = [{}],
-    bands = [];
+  const series = [{}];
+  const bands = [];
   for (const { group, kind } of lines) {
-    const colour = colourOf(group),
-      dash = isDashed(group) ? [8, 3] : undefined;
+    const colour = colourOf(group);
+    const dash = isDashed(group) ? [8, 3] : undefined;
     const inked = (alpha) => () => (isFaint(group) ? FAINT : colour + alpha);
     const line = {
       stroke: inked(kind === "seed" ? "88" : ""),
       width: kind === "seed" ? 1 : 1.75,
       dash: kind === "seed" ? undefined : dash,
-      points: { show: (u) => lines.every((each) => each.x.length < 3), size: 5, fill: colour },
+      points: { show: (_u) => lines.every((each) => each.x.length < 3), size: 5, fill: colour },
       spanGaps: true,
     };
     if (kind === "mean") {
@@ -261,15 +261,15 @@ function optionsOf(card, lines) {
     padding: [8, 14, 0, 0],
     scales: { x: { time: false, range: span }, y: { range: () => rangeOf(card) } },
     axes: [
-      { ...axis, size: 22, gap: 4, space: 60, values: (u, splits) => splits.map(short) },
+      { ...axis, size: 22, gap: 4, space: 60, values: (_u, splits) => splits.map(short) },
       {
         ...axis,
         size: 48,
         gap: 4,
         space: 28,
-        values: (u, splits) =>
+        values: (_u, splits) =>
           splits.map((value) =>
-            card.metric.fraction ? Number((value * 100).toPrecision(3)) + "%" : short(value),
+            card.metric.fraction ? `${Number((value * 100).toPrecision(3))}%` : short(value),
           ),
       },
     ],
@@ -300,13 +300,13 @@ function optionsOf(card, lines) {
 
 /** The range of y: of the groups that are shown, or of the chosen one; without spikes unless they are wanted. */
 function rangeOf(card) {
-  const shown = card.answer.filter((group, i) => group && isShown(i)),
-    chosen = isShown(card.fit ?? 0) && card.answer[card.fit];
+  const shown = card.answer.filter((group, i) => group && isShown(i));
+  const chosen = isShown(card.fit ?? 0) && card.answer[card.fit];
   const ranges = (chosen ? [chosen] : shown).map((group) =>
     view.outliers ? group.full : group.range,
   );
-  let low = Math.min(...ranges.map(([each]) => each)),
-    high = Math.max(...ranges.map(([, each]) => each));
+  const low = Math.min(...ranges.map(([each]) => each));
+  const high = Math.max(...ranges.map(([, each]) => each));
   const room = high > low ? 0.07 * (high - low) : Math.abs(low) * 0.1 || 0.5;
   return [low >= 0 ? Math.max(0, low - room) : low - room, high + room];
 }
@@ -339,8 +339,8 @@ function listenToClicks(plot) {
 
 /** The checkpoint whose mark is under the pointer; under a finger marks are larger. */
 function checkpointAt(plot, event) {
-  const { left, bottom } = plot.over.getBoundingClientRect(),
-    larger = event.pointerType === "touch" ? 2 : 1;
+  const { left, bottom } = plot.over.getBoundingClientRect();
+  const larger = event.pointerType === "touch" ? 2 : 1;
   if (bottom - event.clientY > HIT_HEIGHT * larger) return null;
   const distance = (saved) =>
     Math.abs(plot.valToPos(saved.at[view.axis], "x") - (event.clientX - left));
@@ -369,24 +369,21 @@ const isBroken = ({ metric }, group) =>
 
 /** The value of each group at the cursor, or its last one. */
 function showValues(card) {
-  const parts = [],
-    words = [];
+  const parts = [];
+  const words = [];
   for (const line of card.lines ?? []) {
     if (line.kind === "seed" && card.answer[line.group].mean) continue;
     const value =
-        view.cursor === null && isBroken(card, line.group) ? NaN : valueAt(line, view.cursor),
-      text = said(value, card.metric.fraction);
+      view.cursor === null && isBroken(card, line.group) ? NaN : valueAt(line, view.cursor);
+    const text = said(value, card.metric.fraction);
     parts.push([line.group, text]);
     words.push(`${view.overview.groups[line.group].name} ${text}`);
   }
-  parts.forEach(([group, text], i) =>
-    showValue(
-      card,
-      card.values.children[i] ?? card.values.appendChild(make("button", { type: "button" })),
-      group,
-      text,
-    ),
-  );
+  const { values } = card;
+  for (const [i, [group, text]] of parts.entries()) {
+    const button = values.children[i] ?? values.appendChild(make("button", { type: "button" }));
+    showValue(card, button, group, text);
+  }
   while (card.values.children.length > parts.length) card.values.lastChild.remove();
   card.picture.setAttribute(
     "aria-label",
@@ -412,8 +409,8 @@ function showValue(card, button, group, text) {
 /** The point of a line that is nearest to a place; none past its ends. */
 function valueAt({ x, ys: [y] }, at) {
   if (at === null || !x.length) return y[y.length - 1];
-  let low = 0,
-    high = x.length - 1;
+  let low = 0;
+  let high = x.length - 1;
   if (at > x[high] * 1.0001 + 1e-9) return null;
   while (high - low > 1) {
     const middle = (low + high) >> 1;

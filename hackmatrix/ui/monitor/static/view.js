@@ -18,9 +18,7 @@ let colours = null;
 /** The colour of a group of runs. */
 export function colourOf(group) {
   colours ??= NAMES.map((name) =>
-    getComputedStyle(document.documentElement)
-      .getPropertyValue("--" + name)
-      .trim(),
+    getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim(),
   );
   return colours[group % colours.length];
 }

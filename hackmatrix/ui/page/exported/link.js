@@ -1,11 +1,11 @@
 // The connection of an exported page to its session, in a worker; in place of that to a server.
 
-const { page } = document.body.dataset,
-  said = document.getElementById("waking");
+const { page } = document.body.dataset;
+const said = document.getElementById("waking");
 const waiting = new Map();
-let worker,
-  count = 0,
-  failed = null;
+let worker;
+let count = 0;
+let failed = null;
 
 /** Does what the server's does; a worker is never lost, so `restore` has nothing to do. */
 export async function connect() {

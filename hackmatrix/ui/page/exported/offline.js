@@ -1,7 +1,7 @@
 // The service worker of an exported page: all files are kept, so that it opens without a network.
 
-const NAME = "hackmatrix-VERSION",
-  FILES = ["FILES"]; // the export fills them in
+const NAME = "hackmatrix-VERSION";
+const FILES = ["FILES"]; // the export fills them in
 
 self.addEventListener("install", (event) =>
   event.waitUntil(

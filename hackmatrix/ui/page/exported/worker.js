@@ -19,7 +19,7 @@ function content(answer) {
   return answer.arrayBuffer();
 }
 
-onmessage = async ({ data: { id, message } }) => {
+self.onmessage = async ({ data: { id, message } }) => {
   const answer = (await session)(JSON.stringify(message));
   postMessage({ id, answer: JSON.parse(answer) });
 };

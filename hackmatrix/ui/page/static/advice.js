@@ -9,8 +9,8 @@ import { lineOf } from "./timeline.js";
 const button = document.getElementById("ask-others");
 const A_WHILE = 400; // milliseconds
 const searching = new Set(); // agents that search and have answered once, so that they are ready
-let cancel = null,
-  later = null;
+let cancel = null;
+let later = null;
 
 /** Asks all agents and shows each answer as it comes; while they are asked, cancels. `again()` shows what a search tried. */
 export function askOthers(again) {
@@ -18,8 +18,8 @@ export function askOthers(again) {
     stopAsking();
     return;
   }
-  const { about, look } = store,
-    found = about.agents.map((name) => [name]);
+  const { about, look } = store;
+  const found = about.agents.map((name) => [name]);
   ask(about.agents, again, (name, answer) => {
     const [said] = answer.others ?? [];
     found[about.agents.indexOf(name)] = said ?? [name, answer.error ?? "the game is over"];
@@ -38,8 +38,8 @@ export function followOn(again) {
 
 function ask(agents, again, each = () => {}) {
   stopAsking();
-  const { game } = store,
-    { at, nodes } = game;
+  const { game } = store;
+  const { at, nodes } = game;
   const line = lineOf(game).slice(0, nodes[at].step + 1);
   let left = agents.length;
   cancel = advise(messageOf(replayOf(game, line)), agents, (name, answer) => {

@@ -1,8 +1,8 @@
 // Plays the events of an action on the old picture: moves, hits, explosions, spawns.
 
 import { addEffect, addSprite, cellX, cellY, liftPieces } from "./board.js";
-import { sound } from "./sound.js";
 import { element, letters, lettersWidth, newPiece } from "./draw.js";
+import { sound } from "./sound.js";
 
 const TIMES = {
   move: 110,
@@ -58,8 +58,8 @@ const pause = (time) => new Promise((resolve) => setTimeout(resolve, time));
 /** Consecutive events of one phase happen at once, but a piece moves once in a batch. */
 function batches(events) {
   const found = [];
-  let batch = null,
-    ends = new Set();
+  let batch = null;
+  let ends = new Set();
   for (const event of events) {
     const phase = PHASE[event.kind];
     if (!phase) continue;
@@ -232,8 +232,8 @@ function lunge(sprite, to, player, duration) {
     }),
   );
   if (!sprite) return animations;
-  const dx = Math.sign(cellX(to) - cellX(sprite.cell)) * 38,
-    dy = Math.sign(cellY(to) - cellY(sprite.cell)) * 38;
+  const dx = Math.sign(cellX(to) - cellX(sprite.cell)) * 38;
+  const dy = Math.sign(cellY(to) - cellY(sprite.cell)) * 38;
   const at = (x, y) => ({ transform: `translate(${x}px, ${y}px)` });
   animations.push(
     sprite.piece.animate(
@@ -262,8 +262,8 @@ function beam(sprites, cell, duration) {
 function burst(cell, duration, ink) {
   const [x, y] = [cellX(cell) + 50, cellY(cell) + 50];
   return Array.from({ length: 10 }, (_, i) => {
-    const angle = (i / 10) * 2 * Math.PI + 0.3,
-      far = i % 2 ? 46 : 32;
+    const angle = (i / 10) * 2 * Math.PI + 0.3;
+    const far = i % 2 ? 46 : 32;
     const shard = element("rect", {
       x: x - 5,
       y: y - 5,
@@ -302,10 +302,10 @@ function ring(cell, duration, ink) {
 
 function name(text, player, duration) {
   if (!player) return [];
-  const height = 22,
-    width = lettersWidth(text, height);
-  const x = Math.min(Math.max(cellX(player.cell) + 50 - width / 2, 6), 594 - width),
-    y = Math.max(cellY(player.cell) - 18, 8);
+  const height = 22;
+  const width = lettersWidth(text, height);
+  const x = Math.min(Math.max(cellX(player.cell) + 50 - width / 2, 6), 594 - width);
+  const y = Math.max(cellY(player.cell) - 18, 8);
   const plate = element("rect", {
     x: x - 9,
     y: y - 8,

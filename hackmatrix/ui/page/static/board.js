@@ -3,8 +3,8 @@
 import { drawCell, element, letters, lettersWidth, newPiece, shape } from "./draw.js";
 import { FINGERS, onHold } from "./hold.js";
 
-const SIZE = 6,
-  CELL = 100;
+const SIZE = 6;
+const CELL = 100;
 const SWIPE = 24; // pixels, from a tap to a swipe
 const TAG = 10; // height of a probability
 const SCENE = 44; // pixels of a cell in a picture of a rule
@@ -14,9 +14,9 @@ export const cellY = (cell) => (SIZE - 1 - Math.floor(cell / SIZE)) * CELL;
 const picture = document.getElementById("picture");
 const grid = document.getElementById("grid");
 const layers = {};
-const cells = [],
-  drawn = [],
-  buttons = [];
+const cells = [];
+const drawn = [];
+const buttons = [];
 
 /** Makes the layers and the buttons; `hover(cell | null)`, `press(cell)`, `hold(cell)` by fingers and `swipe(direction)` are told. */
 export function makeBoard({ hover, press, hold, swipe }) {
@@ -67,8 +67,8 @@ export function makeBoard({ hover, press, hold, swipe }) {
 
 /** A finger that moves over the board moves the player, and presses no cell. */
 function listenForSwipes(swipe) {
-  let start = null,
-    swiped = false;
+  let start = null;
+  let swiped = false;
   grid.addEventListener("pointerdown", (event) => {
     start =
       event.isPrimary && event.pointerType !== "mouse" ? [event.clientX, event.clientY] : null;
@@ -115,8 +115,8 @@ function roam(cell) {
 export function moveFocus(rows, cols, start) {
   const from = buttons.indexOf(document.activeElement);
   const cell = from < 0 ? start : from;
-  const row = Math.floor(cell / SIZE) + (from < 0 ? 0 : rows),
-    col = (cell % SIZE) + (from < 0 ? 0 : cols);
+  const row = Math.floor(cell / SIZE) + (from < 0 ? 0 : rows);
+  const col = (cell % SIZE) + (from < 0 ? 0 : cols);
   if (row >= 0 && row < SIZE && col >= 0 && col < SIZE) buttons[row * SIZE + col].focus();
 }
 
@@ -174,8 +174,8 @@ export function showThreat(threat, isOn) {
 const threatMarks = (threat) =>
   threat.flatMap((hits, cell) => {
     if (!hits) return [];
-    const x = cellX(cell),
-      y = cellY(cell);
+    const x = cellX(cell);
+    const y = cellY(cell);
     const notches = Array.from({ length: Math.min(hits, 4) }, (_, i) =>
       element("path", { d: `M${x + 10 + i * 15} ${y + 4} h11 l-5.5 11 z`, class: "notch" }),
     );
@@ -227,9 +227,9 @@ export const drawScene = ({ columns, rows, cells, threat, struck, cross, moves }
 
 function arrow([from, to]) {
   const [x1, y1, x2, y2] = [cellX(from) + 50, cellY(from) + 50, cellX(to) + 50, cellY(to) + 50];
-  const length = Math.hypot(x2 - x1, y2 - y1) || 1,
-    dx = (x2 - x1) / length,
-    dy = (y2 - y1) / length;
+  const length = Math.hypot(x2 - x1, y2 - y1) || 1;
+  const dx = (x2 - x1) / length;
+  const dy = (y2 - y1) / length;
   const tip = [x2 - dx * 18, y2 - dy * 18];
   const d = `M${x1 + dx * 30} ${y1 + dy * 30} L${tip} M${tip[0] - dx * 13 + dy * 10} ${tip[1] - dy * 13 - dx * 10} L${tip} L${tip[0] - dx * 13 - dy * 10} ${tip[1] - dy * 13 + dx * 10}`;
   return element("path", { d, class: "arrow" });
@@ -239,8 +239,8 @@ function arrow([from, to]) {
 export function showChances(probabilities, here, neighbours) {
   layers.chances.replaceChildren();
   if (!probabilities) return;
-  const x = cellX(here) + 50,
-    y = cellY(here) + 50;
+  const x = cellX(here) + 50;
+  const y = cellY(here) + 50;
   const ways = [
     [0, -1],
     [0, 1],
@@ -250,10 +250,10 @@ export function showChances(probabilities, here, neighbours) {
   ways.forEach(([dx, dy], direction) => {
     const p = probabilities[direction];
     if (p < 0.01 || neighbours[here][direction] === null) return;
-    const [cx, cy] = [x + dx * 50, y + dy * 50],
-      half = 8 + 40 * p;
-    const d = `M${cx - dy * half} ${cy - dx * half} L${cx + dy * half} ${cy + dx * half}`,
-      text = percent(p);
+    const [cx, cy] = [x + dx * 50, y + dy * 50];
+    const half = 8 + 40 * p;
+    const d = `M${cx - dy * half} ${cy - dx * half} L${cx + dy * half} ${cy + dx * half}`;
+    const text = percent(p);
     const inwards = TAG / 2 + 4 + (dx ? lettersWidth(text, TAG) / 2 - 2 : 0); // in the player's cell: what it points at stays in sight
     layers.chances.append(
       element("path", { d, class: "chance", opacity: 0.45 + 0.55 * p }),
@@ -269,23 +269,23 @@ export function showChances(probabilities, here, neighbours) {
 /** Moves side by side: short arrows over the edges of the player's cell, a ring for siphoning; programs are marked in their panel. */
 export function showMoves(moves, here, neighbours) {
   layers.moves.replaceChildren();
-  const x = cellX(here) + 50,
-    y = cellY(here) + 50,
-    ways = [
-      [0, -1],
-      [0, 1],
-      [-1, 0],
-      [1, 0],
-    ];
+  const x = cellX(here) + 50;
+  const y = cellY(here) + 50;
+  const ways = [
+    [0, -1],
+    [0, 1],
+    [-1, 0],
+    [1, 0],
+  ];
   moves.forEach(([action, name], i) => {
     if (action === 4)
       layers.moves.append(element("circle", { cx: x, cy: y, r: 34 + 8 * i, class: name }));
     if (action === undefined || action > 3 || neighbours[here][action] === null) return;
-    const [dx, dy] = ways[action],
-      aside = 30 * (i ? 1 : -1),
-      far = 34;
-    const [sx, sy] = [x + dx * 32 + dy * aside, y + dy * 32 + dx * aside],
-      [ex, ey] = [sx + dx * far, sy + dy * far];
+    const [dx, dy] = ways[action];
+    const aside = 30 * (i ? 1 : -1);
+    const far = 34;
+    const [sx, sy] = [x + dx * 32 + dy * aside, y + dy * 32 + dx * aside];
+    const [ex, ey] = [sx + dx * far, sy + dy * far];
     layers.moves.append(
       element("path", {
         d: `M${sx} ${sy} L${ex} ${ey} M${ex - dx * 14 - dy * 10} ${ey - dy * 14 - dx * 10} L${ex} ${ey} L${ex - dx * 14 + dy * 10} ${ey - dy * 14 + dx * 10}`,
@@ -328,8 +328,8 @@ export function showExit(cell) {
 export function showTrails(futures) {
   layers.moves.replaceChildren();
   for (const [i, { trail, end }] of (futures ?? []).entries()) {
-    const aside = (i - 7.5) * 3,
-      points = trail.map((cell) => `${cellX(cell) + 50 + aside} ${cellY(cell) + 50 + aside}`);
+    const aside = (i - 7.5) * 3;
+    const points = trail.map((cell) => `${cellX(cell) + 50 + aside} ${cellY(cell) + 50 + aside}`);
     const at = points.at(-1).split(" ");
     layers.moves.append(
       element("path", { d: `M${points.join(" L")}`, class: `trail ${end ?? ""}` }),

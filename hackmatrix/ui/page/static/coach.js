@@ -5,8 +5,8 @@ import { percent } from "./panels.js";
 import { isWatched, store } from "./store.js";
 
 const $ = (id) => document.getElementById(id);
-const FAIR = 0.02,
-  BAD = 0.08; // of winning, that a move costs
+const FAIR = 0.02;
+const BAD = 0.08; // of winning, that a move costs
 let hinted = { at: null, step: 0, best: null };
 
 const isOn = () =>
@@ -18,8 +18,8 @@ const isOn = () =>
 
 /** Judges the move that led to the position shown: a light, and its words. */
 export async function judgeMove() {
-  const { game, position } = store,
-    { at, nodes } = game;
+  const { game, position } = store;
+  const { at, nodes } = game;
   $("coached").hidden = !isOn();
   if ($("coached").hidden) return;
   $("hint").disabled = Boolean(position.seen.over);
@@ -58,8 +58,8 @@ export async function hint(point) {
 }
 
 function words(best, step) {
-  const program = store.look.programs[best - 5],
-    attacks = store.position.actions[best].cells.length > 0;
+  const program = store.look.programs[best - 5];
+  const attacks = store.position.actions[best].cells.length > 0;
   if (step === 1)
     return program
       ? "Hint 1 of 3: run a program."

@@ -22,7 +22,7 @@ export function element(name, attributes = {}, ...children) {
   return made;
 }
 
-const idOf = (shape) => "shape-" + shape.replace("+", "-plus");
+const idOf = (shape) => `shape-${shape.replace("+", "-plus")}`;
 
 /** Takes the look, with the light colours if they are wanted: defines its shapes in a hidden SVG, its colours as CSS variables. */
 export function useLook(table, isLight) {
@@ -51,14 +51,14 @@ export function useLook(table, isLight) {
   );
   document.body.append(holder);
   for (const [name, colour] of Object.entries(look.colours))
-    document.documentElement.style.setProperty("--" + name, colour);
+    document.documentElement.style.setProperty(`--${name}`, colour);
 }
 
 export const colour = (name) => look.colours[name] ?? name;
 
 export function shape(name, x, y, size, ink) {
   return element("use", {
-    href: "#" + idOf(name),
+    href: `#${idOf(name)}`,
     color: colour(ink),
     transform: `translate(${x} ${y}) scale(${size / look.cell})`,
   });

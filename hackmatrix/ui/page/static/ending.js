@@ -7,13 +7,13 @@ import { clearedBy } from "./tasks.js";
 import { lineOf } from "./timeline.js";
 
 const $ = (id) => document.getElementById(id);
-const SLOWLY = 0.4,
-  TURNS = 3,
-  PAUSE = 500; // milliseconds
+const SLOWLY = 0.4;
+const TURNS = 3;
+const PAUSE = 500; // milliseconds
 
 export function showEnding() {
-  const { ending, last, seen } = store.position,
-    { stages } = store.look;
+  const { ending, last, seen } = store.position;
+  const { stages } = store.look;
   const isShown = Boolean(ending) && !store.position.task;
   $("ending").hidden = !isShown;
   if (!isShown) return;
@@ -46,8 +46,8 @@ function killers(events) {
 
 /** Shows the last actions of the game slowly. */
 export async function showLastTurns() {
-  const line = lineOf(store.game),
-    from = Math.max(line.length - 1 - TURNS, 0);
+  const line = lineOf(store.game);
+  const from = Math.max(line.length - 1 - TURNS, 0);
   await send({ do: "go", node: line[from] }, { still: true });
   for (const node of line.slice(from + 1)) {
     await new Promise((resolve) => setTimeout(resolve, PAUSE));

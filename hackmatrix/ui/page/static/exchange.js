@@ -8,8 +8,8 @@ import { store } from "./store.js";
 
 const $ = (id) => document.getElementById(id);
 const MOST_WAITING = 8; // actions
-let busy = false,
-  waiting = [];
+let busy = false;
+let waiting = [];
 
 /** What shows the answers; `main.js` fills it with functions of `view.js` and `tasks.js`, which send messages themselves. */
 export const screen = {};

@@ -2,11 +2,11 @@
 
 import { treeOf } from "./share.js";
 
-const MOST = 30,
-  DELAY = 300; // milliseconds in which changes are kept together
-let timer = null,
-  later = null,
-  current = null;
+const MOST = 30;
+const DELAY = 300; // milliseconds in which changes are kept together
+let timer = null;
+let later = null;
+let current = null;
 
 const name = (about) => `hackmatrix-games-${about.playing ? "play" : "watch"}`;
 
@@ -35,8 +35,8 @@ export function keep(game, about, begun) {
   if (current === null || game.isTask || about.shared) return;
   later = () => {
     const games = keptGames(about).filter(({ key, nodes }) => key !== current && nodes.length);
-    const steps = Math.max(...game.nodes.map(({ step }) => step)),
-      end = game.nodes.find(({ over }) => over);
+    const steps = Math.max(...game.nodes.map(({ step }) => step));
+    const end = game.nodes.find(({ over }) => over);
     write(about, [
       {
         key: current,
@@ -76,9 +76,9 @@ export function listGames(list, about, open) {
   const games = keptGames(about).filter(({ nodes }) => nodes.length);
   list.replaceChildren(
     ...games.map((game) => {
-      const row = document.createElement("li"),
-        take = document.createElement("button"),
-        drop = document.createElement("button");
+      const row = document.createElement("li");
+      const take = document.createElement("button");
+      const drop = document.createElement("button");
       const ended = { won: "won", died: "lost" }[game.over] ?? game.over ?? "not over";
       const when = new Date(game.key).toLocaleString([], {
         dateStyle: "medium",
@@ -100,9 +100,9 @@ export function listGames(list, about, open) {
   if (!games.length) fill(list, []);
 }
 
-const BEST = "hackmatrix-best",
-  STREAKS = "hackmatrix-streaks",
-  MOST_BEST = 10;
+const BEST = "hackmatrix-best";
+const STREAKS = "hackmatrix-streaks";
+const MOST_BEST = 10;
 
 function listed(name) {
   try {
@@ -138,8 +138,8 @@ export function recordEnd(seed, { over, stage, player: { score } }) {
 }
 
 function recordStreak({ seed, won, score }) {
-  const streaks = bestStreaks(),
-    mine = streaks.find(({ open }) => open) ?? { seeds: [], score: 0, open: true };
+  const streaks = bestStreaks();
+  const mine = streaks.find(({ open }) => open) ?? { seeds: [], score: 0, open: true };
   if (won && mine.seeds.includes(seed)) return; // played again
   const next = won
     ? { seeds: [...mine.seeds, seed], score: mine.score + score, open: true }

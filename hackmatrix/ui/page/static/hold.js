@@ -1,14 +1,14 @@
 // Holding something down, as a finger does for a closer look.
 
 export const FINGERS = ["touch", "pen"];
-const HOLD = 450,
-  STILL = 10; // milliseconds from a click to holding; pixels that a finger may stray
+const HOLD = 450;
+const STILL = 10; // milliseconds from a click to holding; pixels that a finger may stray
 
 /** Calls `does(event)` when an element is held by one of the pointers; that is no click then. */
 export function onHold(held, does, pointers = [...FINGERS, "mouse"]) {
-  let timer = null,
-    isHeld = false,
-    start = null;
+  let timer = null;
+  let isHeld = false;
+  let start = null;
   const end = () => clearTimeout(timer);
   held.addEventListener("pointerdown", (event) => {
     isHeld = false;

@@ -64,9 +64,9 @@ export function fillKeys(table, programs, watching, wasd) {
   ];
   table.replaceChildren(
     ...rows.map(([keys, does]) => {
-      const row = document.createElement("tr"),
-        head = document.createElement("th"),
-        cell = document.createElement("td");
+      const row = document.createElement("tr");
+      const head = document.createElement("th");
+      const cell = document.createElement("td");
       const kbd = document.createElement("kbd");
       kbd.textContent = keys;
       head.append(kbd);

@@ -2,10 +2,10 @@
 
 const REFUSED = 1013; // the server has too many sessions
 const waiting = new Map();
-let socket,
-  count = 0,
-  reopen = null,
-  refused = "";
+let socket;
+let count = 0;
+let reopen = null;
+let refused = "";
 
 function address() {
   const found = new URL("session", location.href);
@@ -57,11 +57,12 @@ export function ask(message) {
 
 /** Asks agents of the position that a message opens, in another session; `each(agent, answer)` is told. Returns what ends it. */
 export function advise(opening, agents, each) {
-  const other = new WebSocket(address()),
-    left = new Set(agents);
+  const other = new WebSocket(address());
+  const left = new Set(agents);
   other.onopen = () => {
     other.send(JSON.stringify({ ...opening, id: 0 }));
-    agents.forEach((agent, i) => other.send(JSON.stringify({ do: "others", agent, id: i + 1 })));
+    for (const [i, agent] of agents.entries())
+      other.send(JSON.stringify({ do: "others", agent, id: i + 1 }));
   };
   other.onmessage = ({ data }) => {
     const answer = JSON.parse(data);

@@ -1,8 +1,8 @@
 // The page's keys, buttons and start.
 
 import { askOthers } from "./advice.js";
-import { hint } from "./coach.js";
 import { makeBoard, moveFocus } from "./board.js";
+import { hint } from "./coach.js";
 import { icon, useLook } from "./draw.js";
 import { showEnding, showLastTurns } from "./ending.js";
 import { forget, isBusy, screen, send } from "./exchange.js";
@@ -15,8 +15,9 @@ import { endFinishing, endReview, finishGames, review, showFutures } from "./rep
 import { fillRules } from "./rules.js";
 import { copyLink, messageOf, messageOfLink, saveFile, share, treeOf } from "./share.js";
 import { isWatched, store } from "./store.js";
-import { lineOf, showTime, unsure } from "./timeline.js";
 import { toSurprise } from "./surprises.js";
+import { nextTask, openPuzzle, openRoom, record, solving, strip, today } from "./tasks.js";
+import { lineOf, showTime, unsure } from "./timeline.js";
 import {
   act,
   agentStep,
@@ -33,7 +34,6 @@ import {
   toNext,
   toVariation,
 } from "./travel.js";
-import { nextTask, openPuzzle, openRoom, record, solving, strip, today } from "./tasks.js";
 import { unfold, unfoldSheet } from "./unfold.js";
 import {
   actionAt,
@@ -335,8 +335,8 @@ function isLight() {
 
 /** Keeps a switch of the view in this browser, and shows the position anew when it changes. */
 function remember(id) {
-  const field = $(id),
-    name = field.type === "checkbox" ? "checked" : "value";
+  const field = $(id);
+  const name = field.type === "checkbox" ? "checked" : "value";
   const kept = localStorage.getItem(`hackmatrix-${id}`);
   if (kept !== null) field[name] = name === "checked" ? kept === "true" : kept;
   else if (id === "speed" && matchMedia("(prefers-reduced-motion: reduce)").matches)

@@ -24,8 +24,8 @@ function fill(id, shown, draw) {
 }
 
 export function showNumbers(seen, look) {
-  const { player } = seen,
-    turns = Math.max(1, seen.next_task - seen.turn);
+  const { player } = seen;
+  const turns = Math.max(1, seen.next_task - seen.turn);
   const flags = ["show", "calm", "step"]
     .filter((flag) => seen[flag])
     .map((flag) => flag.toUpperCase());
@@ -141,8 +141,8 @@ export const percent = (share) =>
 export function showOdds(odds, look) {
   $("odds").hidden = !odds;
   if (!odds) return;
-  const [win, stages] = odds,
-    words = `${percent(win)} of such games are won by the packaged agent, ${stages.toFixed(1)} of ${look.stages} stages cleared on average`;
+  const [win, stages] = odds;
+  const words = `${percent(win)} of such games are won by the packaged agent, ${stages.toFixed(1)} of ${look.stages} stages cleared on average`;
   $("odds-bar").style.height = `${100 * win}%`;
   $("odds-win").textContent = percent(win);
   $("odds").title = words;
@@ -188,9 +188,9 @@ export function showAgent(
   if (best.length && played && !best.some(([action]) => action === played.action))
     best.push([played.action, agent.probabilities[played.action]]);
   const searched = new Map(
-      best.length ? branches.map(([action, ...tried]) => [action, tried]) : [],
-    ),
-    simulations = branches.reduce((sum, [, visits]) => sum + visits, 0);
+    best.length ? branches.map(([action, ...tried]) => [action, tried]) : [],
+  );
+  const simulations = branches.reduce((sum, [, visits]) => sum + visits, 0);
   for (const action of searched.keys())
     if (!best.some(([known]) => known === action)) best.push([action, agent.probabilities[action]]);
   fill("bars", [best, played, agent?.suggests, branches], () =>
@@ -228,9 +228,9 @@ export function showAgent(
 /** What a search found of an action: a bar of its visits, the chance it sees, the sequel it tried most. */
 function sought(tried, simulations, look) {
   if (!tried) return [];
-  const [visits, win, line] = tried,
-    bar = make("span", "visits"),
-    sees = win === null ? "" : `, sees ${percent(win)}`;
+  const [visits, win, line] = tried;
+  const bar = make("span", "visits");
+  const sees = win === null ? "" : `, sees ${percent(win)}`;
   bar.style.width = `${Math.max(1, (100 * visits) / simulations)}%`;
   return [
     bar,

@@ -1,19 +1,19 @@
 // The review of a game: its accuracy, its worst moves, and what the packaged agent sees ahead.
 
-import { ask } from "./link.js";
 import { showTrails } from "./board.js";
+import { ask } from "./link.js";
 import { percent } from "./panels.js";
 import { store } from "./store.js";
 import { lineOf } from "./timeline.js";
 
 const $ = (id) => document.getElementById(id);
-const AT_ONCE = 8,
-  WORST = 5,
-  TELLING = 0.01; // moves a message; moves that are listed; their least cost
-const GAMES = 100,
-  A_MESSAGE = 2;
-let reviewing = null,
-  finishing = 0;
+const AT_ONCE = 8;
+const WORST = 5;
+const TELLING = 0.01; // moves a message; moves that are listed; their least cost
+const GAMES = 100;
+const A_MESSAGE = 2;
+let reviewing = null;
+let finishing = 0;
 
 const actionsOf = (game, line) =>
   line.slice(1).filter((n) => !store.about.playing || game.nodes[n].by !== store.position.controls);
@@ -54,8 +54,8 @@ function worstOf(game, reviewed) {
 }
 
 export function showReport({ game, look, position }, go) {
-  const actions = position.controls ? actionsOf(game, lineOf(game)) : [],
-    reviewed = actions.filter((n) => game.reviews.has(n));
+  const actions = position.controls ? actionsOf(game, lineOf(game)) : [];
+  const reviewed = actions.filter((n) => game.reviews.has(n));
   $("report").hidden = !position.controls || (!reviewing && !reviewed.length);
   if ($("report").hidden) return;
   const isDone = reviewed.length === actions.length;
@@ -69,9 +69,9 @@ export function showReport({ game, look, position }, go) {
   const worst = worstOf(game, reviewed);
   $("worst-moves").replaceChildren(
     ...worst.map(([n, best, cost]) => {
-      const row = document.createElement("li"),
-        button = document.createElement("button"),
-        { step, parent, action } = game.nodes[n];
+      const row = document.createElement("li");
+      const button = document.createElement("button");
+      const { step, parent, action } = game.nodes[n];
       button.type = "button";
       button.textContent = `Step ${step}: ${look.actions[action]}; the agent: ${look.actions[best]}, −${percent(cost)}`;
       if (parent === game.at) button.setAttribute("aria-current", "true");
@@ -89,8 +89,8 @@ export function showReport({ game, look, position }, go) {
 
 /** Why an action: sixteen made-up futures of it, drawn; and how they end, told. */
 export async function showFutures(action) {
-  const { at } = store.game,
-    answer = await ask({ do: "futures", action });
+  const { at } = store.game;
+  const answer = await ask({ do: "futures", action });
   if (answer.error || at !== store.game.at) return;
   const futures = answer.futures.map(([trail, end]) => ({ trail, end }));
   showTrails(futures);
@@ -106,11 +106,11 @@ export async function showFutures(action) {
 
 /** The agent finishes games from here: a bar that fills; ends where the position changes. */
 export async function finishGames() {
-  const { at, nodes } = store.game,
-    mine = ++finishing;
-  let won = 0,
-    stages = 0,
-    played = 0;
+  const { at, nodes } = store.game;
+  const mine = ++finishing;
+  let won = 0;
+  let stages = 0;
+  let played = 0;
   $("finished").hidden = false;
   while (played < GAMES) {
     const answer = await ask({ do: "finish", games: A_MESSAGE, first: played });

@@ -27,16 +27,16 @@ export const replayOf = (game, line) => replay(game.id, actionsOf(game, line));
 
 /** Copies a link to the step of the line; returns what to say. */
 export async function copyLink(game, line) {
-  const address = publicAddress(),
-    { link, isWhole } = linkOf(game, line, address ?? location.href);
+  const address = publicAddress();
+  const { link, isWhole } = linkOf(game, line, address ?? location.href);
   const what = isWhole ? "The link is" : "The link, which has no room for the variations, is";
   return `${what} ${(await isCopied(link.href)) ? "copied" : showLink(link)}.${address ? "" : " It opens on this machine alone."}`;
 }
 
 /** Shares words, with a link to the step of the line if others reach this page: by the system's dialog, else as a copy. Returns what to say. */
 export async function share(game, line, words) {
-  const address = publicAddress(),
-    link = address && linkOf(game, line, address).link;
+  const address = publicAddress();
+  const link = address && linkOf(game, line, address).link;
   if (navigator.share) {
     try {
       await navigator.share(link ? { text: words, url: link.href } : { text: words });
@@ -60,10 +60,10 @@ const publicAddress = () =>
 
 /** A link to the step of the line, and whether it has all variations. */
 function linkOf(game, line, address) {
-  const link = new URL(address),
-    letters = actionsOf(game, line).map((action) => LETTERS[action]);
-  const hasVariations = game.nodes.length > line.length,
-    tree = hasVariations ? lettersOf(game) : "";
+  const link = new URL(address);
+  const letters = actionsOf(game, line).map((action) => LETTERS[action]);
+  const hasVariations = game.nodes.length > line.length;
+  const tree = hasVariations ? lettersOf(game) : "";
   const isWhole = tree.length <= LONGEST;
   link.search = "";
   link.hash = new URLSearchParams(
@@ -107,14 +107,14 @@ const nodesOf = (letters) =>
 
 /** The message that opens the game of the address; null if it has none. The address forgets it. */
 export function messageOfLink() {
-  const given = new URLSearchParams(location.hash.slice(1)),
-    seed = given.get("seed");
+  const given = new URLSearchParams(location.hash.slice(1));
+  const seed = given.get("seed");
   if (!seed) return null;
   forgetLink();
   if (given.has("tree"))
     return messageOf({ seed, nodes: nodesOf(given.get("tree")), at: Number(given.get("at")) });
-  const actions = [...(given.get("line") ?? "")].map((letter) => LETTERS.indexOf(letter)),
-    step = given.get("step");
+  const actions = [...(given.get("line") ?? "")].map((letter) => LETTERS.indexOf(letter));
+  const step = given.get("step");
   return { ...messageOf(replay(seed, actions)), ...(step === null ? {} : { step: Number(step) }) };
 }
 
@@ -124,7 +124,7 @@ export const forgetLink = () => history.replaceState(null, "", location.pathname
 /** Saves the line as a replay, which every reader of replays knows, and all variations with it. */
 export function saveFile(game, line) {
   const content = { ...replay(game.id, actionsOf(game, line)), ...treeOf(game) };
-  const file = new Blob([JSON.stringify(content) + "\n"], { type: "application/json" });
+  const file = new Blob([`${JSON.stringify(content)}\n`], { type: "application/json" });
   const anchor = Object.assign(document.createElement("a"), {
     href: URL.createObjectURL(file),
     download: `hackmatrix-${game.id}.json`,

@@ -23,9 +23,9 @@ export function sound(kind) {
   if (!wave || !$("sound").checked || document.hidden || !navigator.userActivation?.hasBeenActive)
     return;
   context ??= new AudioContext();
-  const oscillator = context.createOscillator(),
-    gain = context.createGain(),
-    now = context.currentTime;
+  const oscillator = context.createOscillator();
+  const gain = context.createGain();
+  const now = context.currentTime;
   oscillator.type = wave;
   oscillator.frequency.setValueAtTime(from, now);
   oscillator.frequency.exponentialRampToValueAtTime(to, now + time);

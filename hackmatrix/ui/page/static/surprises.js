@@ -6,20 +6,18 @@ import { store } from "./store.js";
 import { lineOf } from "./timeline.js";
 
 const $ = (id) => document.getElementById(id);
-const SHOCK = 0.05,
-  MOST = 8;
+const SHOCK = 0.05;
+const MOST = 8;
 let listed = null; // the nodes of the game whose surprises are listed
 
 /** The positions of the line after which the odds fell by SHOCK or more, the farthest fall first. */
 function surprises({ odds, nodes }, line) {
-  const falls = line
-    .slice(1)
-    .map((n, i) => ({
-      node: line[i],
-      step: nodes[n].step,
-      before: odds.get(line[i])?.[0],
-      after: odds.get(n)?.[0],
-    }));
+  const falls = line.slice(1).map((n, i) => ({
+    node: line[i],
+    step: nodes[n].step,
+    before: odds.get(line[i])?.[0],
+    after: odds.get(n)?.[0],
+  }));
   return falls
     .filter(({ before, after }) => before - after >= SHOCK)
     .sort(
@@ -36,8 +34,8 @@ export async function toSurprise() {
     return;
   }
   listed = store.game.nodes;
-  const place = (ranked.findIndex(({ node }) => node === store.game.at) + 1) % ranked.length,
-    { node, before, after } = ranked[place];
+  const place = (ranked.findIndex(({ node }) => node === store.game.at) + 1) % ranked.length;
+  const { node, before, after } = ranked[place];
   if (node !== store.game.at) await send({ do: "go", node }, { still: true });
   $("said").textContent =
     `Surprise ${place + 1} of ${ranked.length}: the odds of winning fall from ${percent(before)} to ${percent(after)} with the next action.`;
@@ -49,8 +47,8 @@ export function showSurprises(go) {
   $("surprises").hidden = !ranked.length;
   $("falls").replaceChildren(
     ...ranked.map(({ node, step, before, after }) => {
-      const row = document.createElement("li"),
-        button = document.createElement("button");
+      const row = document.createElement("li");
+      const button = document.createElement("button");
       button.type = "button";
       button.textContent = `Step ${step}: ${percent(before)} → ${percent(after)}`;
       if (node === store.game.at) button.setAttribute("aria-current", "true");

@@ -5,10 +5,10 @@ import { bestGames } from "./games.js";
 import { store } from "./store.js";
 
 const $ = (id) => document.getElementById(id);
-const LEARNED = "hackmatrix-tutorial",
-  SOLVING = "hackmatrix-puzzles";
-const FIRST_RATING = 1000,
-  SWING = 32;
+const LEARNED = "hackmatrix-tutorial";
+const SOLVING = "hackmatrix-puzzles";
+const FIRST_RATING = 1000;
+const SWING = 32;
 
 export const openRoom = (number) => send({ do: "lesson", number }, { still: true });
 
@@ -40,10 +40,10 @@ export function openPuzzle() {
 export function record({ kind, number, of, rating, outcome }) {
   const mine = solving();
   if (kind !== "puzzle" || !outcome || mine.done.includes(number)) return;
-  const isRight = outcome === "done",
-    expected = 1 / (1 + 10 ** ((rating - mine.rating) / 400));
-  const done = [...mine.done, number],
-    streak = isRight ? mine.streak + 1 : 0;
+  const isRight = outcome === "done";
+  const expected = 1 / (1 + 10 ** ((rating - mine.rating) / 400));
+  const done = [...mine.done, number];
+  const streak = isRight ? mine.streak + 1 : 0;
   localStorage.setItem(
     SOLVING,
     JSON.stringify({
@@ -57,8 +57,8 @@ export function record({ kind, number, of, rating, outcome }) {
 
 /** The line over the words: the goal of the stage, or a task and the way on. */
 export function showGoal({ seen, task }) {
-  const outcome = task?.outcome ?? null,
-    isLast = task?.kind === "room" && task.number === task.of - 1;
+  const outcome = task?.outcome ?? null;
+  const isLast = task?.kind === "room" && task.number === task.of - 1;
   if (outcome === "done" && isLast) localStorage.setItem(LEARNED, "done");
   $("goal").classList.toggle("task", Boolean(task));
   $("goal").dataset.outcome = outcome ?? "";

@@ -3,37 +3,37 @@
 import { element } from "./draw.js";
 
 const $ = (id) => document.getElementById(id);
-const svg = document.querySelector("#graph svg"),
-  tree = document.querySelector("#tree svg");
-const HEIGHT = 64,
-  LANE = 13,
-  MOST_LANES = 6;
-let drawn = "",
-  drawnTree = "";
+const svg = document.querySelector("#graph svg");
+const tree = document.querySelector("#tree svg");
+const HEIGHT = 64;
+const LANE = 13;
+const MOST_LANES = 6;
+let drawn = "";
+let drawnTree = "";
 
 /** The nodes of the line that is shown: the way to `at`, and on along the children last visited. */
 export function lineOf(game) {
   const line = [];
   for (let n = game.at; n >= 0; n = game.nodes[n].parent) line.unshift(n);
-  for (let n = line.at(-1); (n = next(game, n)) !== undefined; ) line.push(n);
+  for (let n = next(game, line.at(-1)); n !== undefined; n = next(game, n)) line.push(n);
   return line;
 }
 
 const next = (game, number) => game.nodes[number].visited ?? game.nodes[number].children[0];
 
 export function showTime(game, go) {
-  const line = lineOf(game),
-    step = game.nodes[game.at].step,
-    last = Math.max(line.length - 1, 1);
+  const line = lineOf(game);
+  const step = game.nodes[game.at].step;
+  const last = Math.max(line.length - 1, 1);
   const scrub = $("scrub");
   scrub.max = line.length - 1;
   scrub.value = step;
   $("step-number").textContent = `step ${step} of ${line.length - 1}`;
   const width = Math.max($("graph").clientWidth, 100);
-  const totals = line.map((n) => game.nodes[n].total),
-    values = line.map((n) => game.opinions.get(n)?.[0] ?? null);
-  const odds = line.map((n) => game.odds.get(n)?.[0] ?? null),
-    all = $("developer").checked;
+  const totals = line.map((n) => game.nodes[n].total);
+  const values = line.map((n) => game.opinions.get(n)?.[0] ?? null);
+  const odds = line.map((n) => game.odds.get(n)?.[0] ?? null);
+  const all = $("developer").checked;
   const known = JSON.stringify([width, line.length, line.at(-1), values, odds, step, all]);
   if (known !== drawn) {
     drawn = known;
@@ -67,8 +67,8 @@ const watches = (game) => game.odds.size > 0;
 function curve(numbers, x, range = null) {
   const known = numbers.filter((n) => n !== null);
   if (!known.length) return "";
-  const [low, high] = range ?? [Math.min(...known), Math.max(...known)],
-    span = high - low || 1;
+  const [low, high] = range ?? [Math.min(...known), Math.max(...known)];
+  const span = high - low || 1;
   let pen = "M";
   return numbers
     .map((n, i) => {
@@ -85,8 +85,8 @@ function curve(numbers, x, range = null) {
 
 function stages(game, line, x) {
   return line.flatMap((n, i) => {
-    const { stage } = game.nodes[n],
-      isNew = i === 0 || stage !== game.nodes[line[i - 1]].stage;
+    const { stage } = game.nodes[n];
+    const isNew = i === 0 || stage !== game.nodes[line[i - 1]].stage;
     if (!isNew) return [];
     const number = element("text", { x: x(i) + 3, y: 11 }, String(stage));
     return i ? [element("path", { d: `M${x(i)} 0 V${HEIGHT}`, class: "stage" }), number] : [number];
@@ -119,8 +119,8 @@ function showTree(game, width, go) {
   drawnTree = known;
   const shown = ends.slice(0, 1).concat(ends.slice(1).slice(1 - MOST_LANES));
   const deepest = Math.max(...ends.map((n) => game.nodes[n].step), 1);
-  const x = (step) => 6 + (step / deepest) * (width - 12),
-    lanes = new Map();
+  const x = (step) => 6 + (step / deepest) * (width - 12);
+  const lanes = new Map();
   const height = shown.length * LANE + 4;
   tree.setAttribute("viewBox", `0 0 ${width} ${height}`);
   tree.style.height = `${height}px`;
@@ -132,8 +132,8 @@ function showTree(game, width, go) {
       lanes.set(n, lane);
       own.unshift(n);
     }
-    const y = lane * LANE + LANE / 2 + 2,
-      first = game.nodes[own[0]].step;
+    const y = lane * LANE + LANE / 2 + 2;
+    const first = game.nodes[own[0]].step;
     const from =
       n >= 0
         ? `M${x(first - 1)} ${lanes.get(n) * LANE + LANE / 2 + 2} L${x(first)} ${y}`

@@ -7,9 +7,9 @@ import { leaves, lineOf } from "./timeline.js";
 import { complain, point } from "./view.js";
 
 const $ = (id) => document.getElementById(id);
-let playing = false,
-  isLate = false,
-  isFollowing = false;
+let playing = false;
+let isLate = false;
+let isFollowing = false;
 
 export function act(action) {
   if (!store.position) return;
@@ -35,8 +35,8 @@ export const lookBack = () => {
 
 export function lookOn() {
   pause();
-  const line = lineOf(store.game),
-    next = line[store.game.nodes[store.game.at].step + 1];
+  const line = lineOf(store.game);
+  const next = line[store.game.nodes[store.game.at].step + 1];
   if (next !== undefined) go(next);
   else if (isWatched() && !store.position.seen.over) return send({ do: "agent" }, { still: true });
 }
@@ -66,11 +66,11 @@ export function toNext(nodes) {
 }
 
 export function toVariation(by) {
-  const ends = leaves(store.game),
-    line = lineOf(store.game),
-    now = ends.indexOf(line.at(-1));
-  const end = ends.at((now + by) % ends.length),
-    step = store.game.nodes[store.game.at].step;
+  const ends = leaves(store.game);
+  const line = lineOf(store.game);
+  const now = ends.indexOf(line.at(-1));
+  const end = ends.at((now + by) % ends.length);
+  const step = store.game.nodes[store.game.at].step;
   let node = end;
   while (store.game.nodes[node].step > step) node = store.game.nodes[node].parent;
   if (node === store.game.at) node = end; // the variation begins later

@@ -27,8 +27,8 @@ export function unfold(button, part, told = () => {}) {
 /** A sheet: its handle is also dragged up and down, and the focus goes into it when it opens. Returns what opens it, where it is one. */
 export function unfoldSheet(handle, sheet, body) {
   const set = unfold(handle, sheet, (isOpen) => isOpen && body.focus());
-  let start = null,
-    swiped = false;
+  let start = null;
+  let swiped = false;
   handle.addEventListener("pointerdown", (event) => {
     start = event.clientY;
     swiped = false;

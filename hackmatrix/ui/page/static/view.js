@@ -1,7 +1,6 @@
 // Shows a position around and on the board, and what is pointed at.
 
 import { followOn, stopAsking } from "./advice.js";
-import { judgeMove } from "./coach.js";
 import {
   showCells,
   showChances,
@@ -11,8 +10,9 @@ import {
   showThreat,
   withHits,
 } from "./board.js";
-import { showAgent, showLast, showNumbers, showOdds, showPrograms, suggestions } from "./panels.js";
+import { judgeMove } from "./coach.js";
 import { showGhost } from "./ghost.js";
+import { showAgent, showLast, showNumbers, showOdds, showPrograms, suggestions } from "./panels.js";
 import { endFinishing, showReport } from "./report.js";
 import { isWatched, store } from "./store.js";
 import { showSurprises } from "./surprises.js";
@@ -102,8 +102,8 @@ export function showAnalysis() {
 
 /** Whether this is the past; what is played from here is a variation. */
 function showPast() {
-  const last = store.game.nodes[lineOf(store.game).at(-1)].step,
-    { step } = store.game.nodes[store.game.at];
+  const last = store.game.nodes[lineOf(store.game).at(-1)].step;
+  const { step } = store.game.nodes[store.game.at];
   const isPast = step < last && !isWatched();
   document.body.classList.toggle("past", isPast);
   $("past").hidden = !isPast;
@@ -192,9 +192,9 @@ export function hold(preview) {
 
 /** The action that a cell stands for: the own cell siphons, others go in their direction. */
 export function actionAt(cell) {
-  const { row, col } = store.position.seen.player,
-    r = Math.floor(cell / 6),
-    c = cell % 6;
+  const { row, col } = store.position.seen.player;
+  const r = Math.floor(cell / 6);
+  const c = cell % 6;
   if (r === row && c === col) return 4;
   if (r !== row && c !== col) return null;
   const direction = r > row ? 0 : r < row ? 1 : c < col ? 2 : 3;
