@@ -124,13 +124,25 @@ def streaks(page: Any) -> list[str]:
     return found
 
 
+def test_the_best_streak_stands_on_a_ladder_of_agents(page: Any) -> None:
+    kept = '[{"seeds": ["1", "2"], "score": 20, "open": true}]'
+    page.evaluate("(kept) => localStorage.setItem('hackmatrix-streaks', kept)", kept)
+    page.click("#my-games")
+    rungs = page.locator("#ladder li").all_inner_texts()
+    names, scores = zip(*(rung.split("\n") for rung in rungs), strict=True)
+    assert sorted(map(float, scores), reverse=True) == [float(score) for score in scores]
+    assert names == ("score", "you, at best", "shipped", "scripted")
+    assert page.locator("#ladder .mine").inner_text() == "you, at best\n20"
+    page.keyboard.press("Escape")
+
+
 def test_wins_in_a_row_are_added_up_until_a_game_is_lost(page: Any, tmp_path: Path) -> None:
     page.evaluate("() => localStorage.removeItem('hackmatrix-streaks')")
     assert streaks(page) == ["None yet."]
     end(page, tmp_path, WON["seed"], WON["actions"])
     score = page.evaluate("() => hackmatrix.position.seen.player.score")
     assert page.inner_text("#ending-words").startswith("You have won!")
-    assert page.inner_text("#ending-streak") == f"1 win in a row, score {score}."
+    assert page.inner_text("#ending-streak").startswith(f"1 win in a row, score {score}. Next: ")
     assert streaks(page) == [f"1 win in a row, score {score}, goes on"]
     # The same game again is not another win.
     end(page, tmp_path, WON["seed"], WON["actions"])

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from browser import fresh, opened, served, settled
+from browser import fresh, opened, press, served, settled
 from websockets.sync.client import connect
 
 from hackmatrix.game.engine import Game
@@ -91,7 +91,7 @@ def test_a_new_game_leaves_the_old_one_among_my_games(page: Any) -> None:
 
 def test_a_link_has_the_variations_and_is_forgotten_once_it_is_open(page: Any) -> None:
     tree = walked(page)
-    page.click("#copy-link")
+    press(page, "#copy-link")
     page.wait_for_function(
         "() => document.getElementById('problem').textContent.includes('copied')"
     )
@@ -119,7 +119,7 @@ def test_a_saved_file_has_the_whole_game_wherever_it_is_looked_at(
     page.keyboard.press("Home")
     settled(page, 0)
     with page.expect_download() as download:
-        page.click("#save")
+        press(page, "#save")
     path = tmp_path / "game.json"
     download.value.save_as(path)
     saved = json.loads(path.read_text())

@@ -154,16 +154,25 @@ function recordStreak({ seed, won, score }) {
   );
 }
 
+// The mean scores of agents' streaks (docs/page.md).
+const AGENTS_STREAKS = [
+  ["score", 179],
+  ["shipped", 1.9],
+  ["scripted", 1.6],
+];
+
 const winsOf = ({ seeds, score }) =>
   `${seeds.length} ${seeds.length > 1 ? "wins" : "win"} in a row, score ${score}`;
 
-/** The streak that goes on, in words; empty if there is none. */
+/** The streak that goes on, and the next rung of the ladder, in words; empty if there is none. */
 export function streakWords() {
   const mine = bestStreaks().find(({ open }) => open);
-  return mine ? `${winsOf(mine)}.` : "";
+  if (!mine) return "";
+  const next = AGENTS_STREAKS.findLast(([, score]) => score > mine.score);
+  return `${winsOf(mine)}.${next ? ` Next: ${next[0]}, ${next[1]}.` : " Above every agent."}`;
 }
 
-export function listBest(games, streaks) {
+export function listBest(games, streaks, ladder) {
   fill(
     games,
     bestGames().map(
@@ -171,11 +180,33 @@ export function listBest(games, streaks) {
         `${won ? "won" : `stage ${stage}`}, score ${score}, game ${seed}`,
     ),
   );
+  showLadder(ladder);
   fill(
     streaks,
     bestStreaks()
       .slice(0, MOST_BEST)
       .map((streak) => `${winsOf(streak)}${streak.open ? ", goes on" : ""}`),
+  );
+}
+
+/** The rungs of the ladder, the highest first: who stands there, the score, and whether it is the player. */
+function rungs() {
+  const best = bestStreaks()[0];
+  const mine = best ? [["you, at best", best.score, true]] : [];
+  return [...mine, ...AGENTS_STREAKS].sort((one, other) => other[1] - one[1]);
+}
+
+function showLadder(list) {
+  list.replaceChildren(
+    ...rungs().map(([name, score, isMine]) => {
+      const rung = document.createElement("li");
+      rung.className = isMine ? "mine" : "";
+      rung.append(
+        Object.assign(document.createElement("span"), { textContent: name }),
+        Object.assign(document.createElement("b"), { textContent: String(score) }),
+      );
+      return rung;
+    }),
   );
 }
 

@@ -51,6 +51,7 @@ import {
 
 const $ = (id) => document.getElementById(id);
 let openSheet;
+let setMenu;
 
 function onKey(event) {
   if (
@@ -74,7 +75,10 @@ function onKey(event) {
     "[": () => toVariation(-1),
     "]": () => toVariation(1),
     t: () => $("threat").click(),
-    n: () => $("seed").select(),
+    n: () => {
+      setMenu(true);
+      $("seed").select();
+    },
   };
   const watchKeys = {
     " ": play,
@@ -136,6 +140,7 @@ function wire() {
     (event) => {
       event.preventDefault();
       newGame($("seed").value);
+      setMenu(false);
     },
     "submit",
   );
@@ -159,9 +164,9 @@ function wire() {
       pause();
       send(messageOf(kept), { still: true, kept });
     });
-    listBest($("best-games"), $("best-streaks"));
+    listBest($("best-games"), $("best-streaks"), $("ladder"));
     $("solving").textContent =
-      `puzzle rating ${Math.round(solving().rating)}, at best ${solving().best} in a row`;
+      `Puzzles: rating ${Math.round(solving().rating)}, at best ${solving().best} in a row.`;
     $("games").showModal();
   });
   on("tutorial", () => {
@@ -203,12 +208,8 @@ function wire() {
     pause();
     showItsGame();
   });
-  on("daily", () => {
-    shut("games");
-    newGame(today());
-  });
+  on("daily", () => newGame(today()));
   on("puzzles", () => {
-    shut("games");
     pause();
     openPuzzle();
   });
@@ -287,11 +288,14 @@ function wire() {
     },
     "change",
   ); // what is drawn keeps its colours
-  const setMenu = unfold($("menu"), document.querySelector("header"));
+  setMenu = unfold($("menu"), document.querySelector("header"));
   document.querySelector("header").addEventListener("click", (event) => {
     const pressed = event.target.closest("button:not(#menu)");
     if (event.detail) pressed?.blur();
     if (pressed) setMenu(false);
+  });
+  addEventListener("pointerdown", (event) => {
+    if (!event.target.closest("header")) setMenu(false);
   });
   openSheet = unfoldSheet($("sheet-handle"), $("sheet"), $("sheet-body"));
   addEventListener("hashchange", openLink);

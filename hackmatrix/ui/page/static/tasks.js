@@ -87,7 +87,7 @@ export function showGoal({ seen, task }) {
           ? "Play"
           : "Next room";
   $("task-leave").hidden = !task || (outcome === "done" && isLast);
-  $("learn").hidden = Boolean(task) || !isNew() || seen.stage > 1 || seen.over !== null;
+  $("welcome").hidden = Boolean(task) || !isNew() || seen.stage > 1 || seen.over !== null;
 }
 
 const titleOf = ({ kind, title, number, of }) =>
