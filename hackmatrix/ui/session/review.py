@@ -11,7 +11,8 @@ from hackmatrix.agents.roster.judge import Judge, Odds
 from hackmatrix.agents.roster.opinion import Opinion, opinion
 from hackmatrix.game.engine.actions import is_valid, valid_actions
 from hackmatrix.game.engine.dice import Dice
-from hackmatrix.game.engine.game import new_game, step
+from hackmatrix.game.engine.events import EventKind
+from hackmatrix.game.engine.game import Outcome, new_game, step
 from hackmatrix.game.engine.observation import observe
 from hackmatrix.game.engine.replay import GameId
 from hackmatrix.game.engine.state import Ending, State
@@ -119,14 +120,25 @@ class Ghost(NamedTuple):
     path: list[tuple[int, int]]  # stage and player's cell at the start and after each action
     won: bool
     score: int
+    hits: int  # that it took
 
 
 def ghost(judge: Judge, game: GameId) -> Ghost:
     """The game as the packaged agent plays it, to its end."""
-    state, actions = new_game(Dice(*game)), list[int]()
+    state, actions, hits = new_game(Dice(*game)), list[int](), 0
     path = [(state.stage, state.player.cell)]
     while not state.over and len(actions) < MOST_STEPS:
         actions.append(view_of(judge, state).sample(game, len(actions)))
-        step(state, actions[-1])
+        hits += _hits_in(step(state, actions[-1]))
         path.append((state.stage, state.player.cell))
-    return Ghost(actions, path, state.over is Ending.WON, state.player.score)
+    return Ghost(actions, path, state.over is Ending.WON, state.player.score, hits)
+
+
+def hits_taken(game: GameId, actions: Sequence[int]) -> int:
+    """How many hits the player takes in a game with these actions."""
+    state = new_game(Dice(*game))
+    return sum(_hits_in(step(state, action)) for action in actions)
+
+
+def _hits_in(outcome: Outcome) -> int:
+    return sum(event.kind is EventKind.HIT for event in outcome.events)

@@ -18,11 +18,19 @@ from hackmatrix.game.engine.observation import observe, observe_saved
 from hackmatrix.game.engine.replay import GameId, Replay
 from hackmatrix.game.engine.state import State
 from hackmatrix.game.rules.actions import NUM_ACTIONS
-from hackmatrix.ui.session.descriptions import why_not
+from hackmatrix.ui.session.descriptions import ending, why_not
 from hackmatrix.ui.session.lessons import LESSONS, progress
 from hackmatrix.ui.session.position_data import facts_of, facts_of_action
 from hackmatrix.ui.session.puzzles import Puzzle, load
-from hackmatrix.ui.session.review import MOST_STEPS, future, ghost, odds_at, play_out, review_move
+from hackmatrix.ui.session.review import (
+    MOST_STEPS,
+    future,
+    ghost,
+    hits_taken,
+    odds_at,
+    play_out,
+    review_move,
+)
 from hackmatrix.ui.session.variations import GameNode, Tree
 
 YOU = "you"
@@ -243,11 +251,12 @@ class Session:
         return self._position(fresh=True)
 
     def ghost(self, _: Message) -> Message:
-        """The same game as the packaged agent plays it: `places`, whether it `won`, its `score`."""
+        """The same game as the packaged agent plays it: `places`, whether it `won`, and so on."""
         if not self.tree.is_game:
             raise UserError("no agent plays the rooms of the tutorial")
         found = ghost(self._judge(), self.tree.game)
-        return {"places": found.path, "won": found.won, "score": found.score}
+        facts = {"won": found.won, "score": found.score, "hits": found.hits}
+        return {"places": found.path} | facts
 
     def compare(self, _: Message) -> Message:
         """Adds the packaged agent's game, and shows where it leaves the others; its `line`."""
@@ -444,6 +453,10 @@ class Session:
         state = self.tree.state(self.at)
         answer = {"at": self.at, **facts_of(state, reveal=self.reveal), "last": None}
         answer["controls"] = self.controls
+        by = self._node().by
+        answer["ending"] = ending(state.over, by_you=by == YOU, by_agent=by in self.agents)
+        if state.over and self.tree.is_game:
+            answer["hits"] = hits_taken(self.tree.game, self.tree.line(self.at))
         answer["odds"] = self._odds_of([self.at])
         if last := self.tree.last(self.at):
             before, outcome = last

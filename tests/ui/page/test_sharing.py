@@ -198,6 +198,15 @@ def test_the_dialog_of_the_system_shares_where_there_is_one(
         assert page.evaluate("navigator.clipboard.readText()") == ""
         page.evaluate("window.failure = 'NotAllowedError'")
         assert press(page, "#share-end")[0] == f"{STRIP}\n{link}"
+    takes_files = f"{WITH_DIALOG}; navigator.canShare = ({{ files }}) => files.length === 1;"
+    with hosted(sites[None]) as address, example(browser, address, first=takes_files) as page:
+        page.dispatch_event("#share-end", "click")
+        page.wait_for_function("() => window.shared")
+        size = page.evaluate("""async () => {
+          const { width, height } = await createImageBitmap(window.shared.files[0]);
+          return [width, height];
+        }""")
+        assert size == [1200, 630]
     with hosted(sites[None]) as address, example(browser, address, first=WITH_DIALOG) as page:
         page.dispatch_event("#share-end", "click")
         page.wait_for_function("() => window.shared")

@@ -1,6 +1,6 @@
 // Plays the events of an action on the old picture: moves, hits, explosions, spawns.
 
-import { addEffect, addSprite, cellX, cellY, liftPieces } from "./board.js";
+import { addEffect, addSprite, cellToChange, cellX, cellY, liftPieces } from "./board.js";
 import { element, letters, lettersWidth, newPiece } from "./draw.js";
 import { sound } from "./sound.js";
 
@@ -51,6 +51,22 @@ export async function play(events, speed) {
     if (mine !== run) return false;
   }
   return true;
+}
+
+/** A win: the board clears itself, cell by cell away from the player, who stays. */
+export async function celebrate(here, speed) {
+  const mine = ++run;
+  const distance = (cell) =>
+    Math.abs(Math.floor(cell / 6) - Math.floor(here / 6)) + Math.abs((cell % 6) - (here % 6));
+  const cells = Array.from({ length: 36 }, (_, cell) => cell);
+  for (let far = 1; far <= 10 && mine === run; far++) {
+    sound("picked_up");
+    for (const cell of cells.filter((each) => distance(each) === far)) {
+      fade(cellToChange(cell), 1, 0, 300 / speed);
+      burst(cell, 300 / speed, ["exit", "siphon", "credits"][cell % 3]);
+    }
+    await pause(90 / speed);
+  }
 }
 
 const pause = (time) => new Promise((resolve) => setTimeout(resolve, time));

@@ -154,6 +154,12 @@ export function liftPieces() {
   return sprites;
 }
 
+/** The drawing of a cell, for whoever changes it; it is drawn anew when the cell is shown again. */
+export function cellToChange(cell) {
+  drawn[cell] = "";
+  return cells[cell];
+}
+
 export function addSprite(piece, cell) {
   const holder = element("g", { transform: `translate(${cellX(cell)} ${cellY(cell)})` }, piece);
   layers.sprites.append(holder);

@@ -1,6 +1,6 @@
 // Sends messages to the session, one at a time, and takes in what comes back.
 
-import { play as animate, stop } from "./animate.js";
+import { play as animate, celebrate, stop } from "./animate.js";
 import { begin, keep, recordEnd } from "./games.js";
 import { ask } from "./link.js";
 import { forgetLink } from "./share.js";
@@ -102,14 +102,11 @@ async function take(
   keep(store.game, store.about, store.begun);
   for (let n = store.game.at; n > 0; n = store.game.nodes[n].parent)
     store.game.nodes[store.game.nodes[n].parent].visited = n;
-  if (
-    answer.added?.length &&
-    answer.seen.over &&
-    store.about.playing &&
-    !answer.task &&
-    isScored(store.game)
-  )
-    recordEnd(store.game.id, answer.seen);
+  const isPlayed = Boolean(answer.added?.length) && store.about.playing && !answer.task;
+  if (answer.nodes && !same) store.game.isAided = Boolean(kept?.isAided);
+  if (isPlayed) store.game.isAided ||= isAided(before) || isAided(answer);
+  if (isPlayed && answer.seen.over && isScored(store.game))
+    recordEnd(store.game.id, answer.seen, store.game.isAided);
   if (answer.added?.length && answer.last?.by === "you" && before?.agent)
     screen.tellVerdict(before.agent, answer.last.action);
   else if (!answer.added) $("verdict").textContent = "";
@@ -124,8 +121,17 @@ async function take(
     if (!(await animate(answer.last.events, speed))) return;
     document.body.classList.remove("moving");
   }
-  if (store.position === answer) screen.showBoard();
+  if (store.position !== answer) return;
+  screen.showBoard();
+  if (isPlayed && answer.seen.over === "won" && speed > 0) {
+    const { row, col } = answer.seen.player;
+    celebrate(row * 6 + col, speed);
+  }
 }
+
+/** Whether the player has help at a position: of coach, ghost or an agent. */
+const isAided = ({ controls, task }) =>
+  !task && Boolean(controls || (store.about.reviews && ($("coach").checked || $("ghost").checked)));
 
 const asNode = ([number, parent, action, by, step, total, stage, over]) => ({
   number,

@@ -42,6 +42,7 @@ export function keep(game, about, begun) {
         key: current,
         begun,
         ...treeOf(game),
+        isAided: game.isAided,
         steps,
         stage: Math.max(...game.nodes.map(({ stage }) => stage)),
         over: end?.over ?? null,
@@ -126,15 +127,15 @@ export const bestGames = () => listed(BEST);
 /** Series of wins with no lost game between them, the greatest sum of scores first; one that goes on is `open`. */
 export const bestStreaks = () => listed(STREAKS);
 
-/** Takes the end of a game into both tables; a game that ended the same way counts once. */
-export function recordEnd(seed, { over, stage, player: { score } }) {
+/** Takes the end of a game into the tables; one that ended the same way counts once, one with help for no streak. */
+export function recordEnd(seed, { over, stage, player: { score } }, isAided) {
   const game = { seed, won: over === "won", score, stage };
   const others = bestGames().filter((other) => JSON.stringify(other) !== JSON.stringify(game));
   const best = [...others, game].sort(
     (one, other) => other.won - one.won || other.score - one.score || other.stage - one.stage,
   );
   writeList(BEST, best.slice(0, MOST_BEST));
-  recordStreak(game);
+  if (!isAided) recordStreak(game);
 }
 
 function recordStreak({ seed, won, score }) {

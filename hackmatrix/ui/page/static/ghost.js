@@ -1,10 +1,11 @@
 // The ghost: the packaged agent in the same game, half transparent on the board; and its game, to compare.
 
 import { showFigure } from "./board.js";
+import { comparison, fillStages, ghostCleared } from "./ending.js";
 import { send } from "./exchange.js";
 import { ask } from "./link.js";
 import { store } from "./store.js";
-import { clearedBy, isDaily, squares } from "./tasks.js";
+import { clearedBy, isDaily } from "./tasks.js";
 
 const $ = (id) => document.getElementById(id);
 let known = { id: null, ghost: null };
@@ -14,7 +15,7 @@ export async function showGhost() {
   const { game, position } = store;
   const { seen, task } = position;
   const isOn = $("ghost").checked;
-  const isOver = Boolean(seen.over) && (isOn || isDaily(game.id));
+  const isOver = Boolean(seen.over) && (isOn || isDaily(game.id) || seen.over === "won");
   const isWanted = (isOn || isOver) && store.about.playing && store.about.reviews && !task;
   if (isWanted && known.id !== game.id) {
     known = { id: game.id, ghost: null };
@@ -26,18 +27,20 @@ export async function showGhost() {
   const step = store.game.nodes[store.game.at].step;
   const [stage, cell] = (isOn && ghost?.places[Math.min(step, ghost.places.length - 1)]) || [];
   showFigure(stage === seen.stage ? cell : null);
-  $("ending-ghost").hidden = !ghost || !isOver;
-  $("ghost-words").textContent = ghost
-    ? `The agent ${ghost.won ? "won" : `died on stage ${ghost.places.at(-1)[0]}`}, score ${ghost.score}.`
-    : "";
+  const isCompared = isOver && ghost !== null;
+  $("ending-ghost").hidden = $("ghost-stages").hidden = !isCompared;
+  if (!isCompared) return;
+  const { stages } = store.look;
+  $("ghost-words").textContent = comparison(position, step, ghost);
+  fillStages($("ending-stages"), clearedBy(seen, stages), "You");
+  fillStages($("ghost-stages"), ghostCleared(ghost, stages), "Agent");
 }
 
-/** The agent's end in a line of signs, if it is known. */
-export function ghostStrip() {
+/** How many stages the agent cleared in this game, and its score; null if that is not known. */
+export function ghostEnd() {
   const { ghost, id } = known;
-  const { stages } = store.look;
-  if (!ghost || id !== store.game.id) return "";
-  return `The agent: ${squares(clearedBy({ over: ghost.won ? "won" : "died", stage: ghost.places.at(-1)[0] }, stages), ghost.score, stages)}`;
+  if (!ghost || id !== store.game.id) return null;
+  return { cleared: ghostCleared(ghost, store.look.stages), score: ghost.score };
 }
 
 /** Puts the agent's game beside the one that was played, and goes to where it leaves that. */

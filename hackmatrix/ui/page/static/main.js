@@ -7,16 +7,27 @@ import { icon, useLook } from "./draw.js";
 import { showEnding, showLastTurns } from "./ending.js";
 import { forget, isBusy, screen, send } from "./exchange.js";
 import { begin, finish, keep, listBest, listGames, unfinished } from "./games.js";
-import { ghostStrip, showItsGame } from "./ghost.js";
+import { ghostEnd, showItsGame } from "./ghost.js";
 import { actionOf, fillKeys } from "./keys.js";
 import { connect, drop } from "./link.js";
 import { suggestions } from "./panels.js";
+import { drawEnd } from "./picture.js";
 import { endFinishing, endReview, finishGames, review, showFutures } from "./report.js";
 import { fillRules } from "./rules.js";
 import { copyLink, messageOf, messageOfLink, saveFile, share, treeOf } from "./share.js";
 import { isWatched, store } from "./store.js";
 import { toSurprise } from "./surprises.js";
-import { nextTask, openPuzzle, openRoom, record, solving, strip, today } from "./tasks.js";
+import {
+  clearedBy,
+  nameOf,
+  nextTask,
+  openPuzzle,
+  openRoom,
+  record,
+  solving,
+  strips,
+  today,
+} from "./tasks.js";
 import { lineOf, showTime, unsure } from "./timeline.js";
 import {
   act,
@@ -193,17 +204,14 @@ function wire() {
     pause();
     showLastTurns();
   });
-  on("share-end", async () =>
-    complain(
-      await share(
-        store.game,
-        lineOf(store.game),
-        [strip(store.game.id, store.position.seen, store.look.stages), ghostStrip()]
-          .filter(Boolean)
-          .join("\n"),
-      ),
-    ),
-  );
+  on("share-end", async () => {
+    const { game, look, position } = store;
+    const { seen } = position;
+    const mine = { cleared: clearedBy(seen, look.stages), score: seen.player.score };
+    const words = strips(game.id, mine, ghostEnd(), look.stages);
+    const picture = await drawEnd(nameOf(game.id), mine, ghostEnd(), look.stages);
+    complain(await share(game, lineOf(game), words, picture));
+  });
   on("compare", () => {
     pause();
     showItsGame();

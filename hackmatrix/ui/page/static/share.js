@@ -33,13 +33,21 @@ export async function copyLink(game, line) {
   return `${what} ${(await isCopied(link.href)) ? "copied" : showLink(link)}.${address ? "" : " It opens on this machine alone."}`;
 }
 
-/** Shares words, with a link to the step of the line if others reach this page: by the system's dialog, else as a copy. Returns what to say. */
-export async function share(game, line, words) {
+/**
+ * Shares words and a picture, with a link to the step of the line if others reach this page: by the
+ * system's dialog, else as a copy of the words. Returns what to say.
+ */
+export async function share(game, line, words, picture) {
   const address = publicAddress();
   const link = address && linkOf(game, line, address).link;
   if (navigator.share) {
     try {
-      await navigator.share(link ? { text: words, url: link.href } : { text: words });
+      const files = [new File([picture], "hackmatrix.png", { type: picture.type })];
+      await navigator.share({
+        text: words,
+        ...(link ? { url: link.href } : {}),
+        ...(navigator.canShare?.({ files }) ? { files } : {}),
+      });
       return "";
     } catch (error) {
       if (error.name === "AbortError") return ""; // somebody closed it

@@ -9,6 +9,7 @@ export const store = {
     reviews: new Map(),
     searches: new Map(),
     at: 0,
+    isAided: false, // whether coach, ghost or an agent helped
   }, // nodes by number; opinions: value, best probability; odds: share of wins, stages; reviews: the agent's action, the cost of the one taken; searches: what a search tried, see Session._branches
   position: null, // the last answer with a position
   look: null, // the table of shapes and colours, and the game's tables

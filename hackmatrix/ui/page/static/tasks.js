@@ -120,11 +120,14 @@ export const isDaily = (id) => /^20\d{6}$/.test(id);
 /** Stages cleared by whom the position or the end belongs to. */
 export const clearedBy = ({ over, stage }, stages) => (over === "won" ? stages : stage - 1);
 
-/** The end of a game in a line of signs, to be shared: a day's game by its date. */
-export function strip(id, seen, stages) {
-  const name = isDaily(id) ? `${id.slice(0, 4)}-${id.slice(4, 6)}-${id.slice(6)}` : `game ${id}`;
-  return `HackMatrix ${name}: ${squares(clearedBy(seen, stages), seen.player.score, stages)}`;
-}
+/** What a game is called where it is shared: a day's by its date. */
+export const nameOf = (id) =>
+  isDaily(id) ? `${id.slice(0, 4)}-${id.slice(4, 6)}-${id.slice(6)}` : `game ${id}`;
 
-export const squares = (cleared, score, stages) =>
-  `${"🟩".repeat(cleared)}${"⬛".repeat(stages - cleared)} ${cleared} of ${stages}, score ${score}`;
+/** The end of a game in lines of signs, and the agent's if it is known: stages cleared and score of each. */
+export function strips(id, mine, agents, stages) {
+  const squares = ({ cleared, score }) =>
+    `${"🟩".repeat(cleared)}${"⬛".repeat(stages - cleared)} ${cleared} of ${stages}, score ${score}`;
+  const first = `HackMatrix ${nameOf(id)}: ${squares(mine)}`;
+  return agents ? `${first}\nThe agent: ${squares(agents)}` : first;
+}
