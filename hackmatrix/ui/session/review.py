@@ -83,13 +83,22 @@ def future(judge: Judge, state: State, action: int, seed: str) -> Future:
     return Future(trail, end)
 
 
-def play_out(judge: Judge, state: State, seed: str) -> tuple[bool, int]:
-    """Whether the agent wins a game that goes on from here, and how many stages it clears."""
+def play_out(judge: Judge, state: State, seeds: Sequence[str]) -> list[tuple[bool, int]]:
+    """Whether the agent wins games that go on from here, and how many stages it clears in each."""
+    if judge.play_together is not None and not state.over:
+        rngs = [random.Random(seed) for seed in seeds]
+        games = [imagined(state, rng) for rng in rngs]
+        ends = judge.play_together(games, rngs, MOST_STEPS)
+    else:
+        ends = [_play_to_end(judge, state, seed) for seed in seeds]
+    return [(won, int(Odds.of_end(stage, won=won).stages)) for won, stage in ends]
+
+
+def _play_to_end(judge: Judge, state: State, seed: str) -> tuple[bool, int]:
     game = state
     for game in _play(judge, state, None, seed, MOST_STEPS):  # noqa: B007
         pass
-    won = game.over is Ending.WON
-    return won, int(Odds.of_end(game.stage, won=won).stages)
+    return game.over is Ending.WON, game.stage
 
 
 def _play(judge: Judge, state: State, action: int | None, seed: str, most: int) -> Iterator[State]:

@@ -38,7 +38,7 @@ _AT_ONCE = 100  # steps that one message may play
 _BRIEFED = 1_000  # nodes of which an agent is asked at once
 _REVIEWED = 20  # moves that one message may have reviewed
 _FUTURES = 16  # games that one message may have made up
-_FINISHED = 4  # games that one message may have played to their end
+_FINISHED = 25  # games that one message may have played to their end, where they go together
 _TUTORIAL = GameId(0)
 _SEEDS = 1_000_000  # new games are among so many
 
@@ -195,15 +195,17 @@ class Session:
         return {"futures": [future(judge, state, action, f"{seed} {i}") for i in range(_FUTURES)]}
 
     def finish(self, message: Message) -> Message:
-        """How `games` that the packaged agent plays on end: won or not, and stages cleared.
+        """How games that the packaged agent plays on end: won or not, and stages cleared.
 
-        They are counted from `first` (0), so that other messages can ask for others.
+        They are counted from `first` (0), so that other messages can ask for others. It is at most
+        `games`, and a single one where each has to be played alone.
         """
         games = _integer(message, "games", _FINISHED + 1)
         first = _integer(message, "first", 10_000) if "first" in message else 0
         judge, state, seed = self._judge(), self.tree.state(self.at), f"{self.tree.game} {self.at}"
-        numbers = range(first, first + games)
-        return {"finished": [play_out(judge, state, f"{seed} {number}") for number in numbers]}
+        games = games if judge.play_together else min(games, 1)
+        seeds = [f"{seed} {number}" for number in range(first, first + games)]
+        return {"finished": play_out(judge, state, seeds)}
 
     def others(self, message: Message) -> Message:
         """Every agent's choice here, or that of one `agent`; and what a search tried."""

@@ -8,6 +8,7 @@ import { lineOf } from "./timeline.js";
 
 const button = document.getElementById("ask-others");
 const A_WHILE = 400; // milliseconds
+const A_LITTLE = 50;
 const searching = new Set(); // agents that search and have answered once, so that they are ready
 let cancel = null;
 let later = null;
@@ -51,6 +52,11 @@ function ask(agents, again, each = () => {}) {
     each(name, answer);
     if (--left === 0) stopAsking();
   });
+}
+
+/** Resolves once nobody is asked: other work waits for that, so that answers come first. */
+export async function allAnswered() {
+  while (cancel) await new Promise((resolve) => setTimeout(resolve, A_LITTLE));
 }
 
 /** Ends what goes on; answers that have come stay until the position changes. */

@@ -330,19 +330,27 @@ export function showExit(cell) {
     );
 }
 
-/** How the game may go on: the player's ways, red where they end in death; null takes them away. */
-export function showTrails(futures) {
+/** How the game may go on: the player's ways, each with its chance, a red cross where it ends in death. */
+export function showTrails(ways) {
   layers.moves.replaceChildren();
-  for (const [i, { trail, end }] of (futures ?? []).entries()) {
-    const aside = (i - 7.5) * 3;
-    const points = trail.map((cell) => `${cellX(cell) + 50 + aside} ${cellY(cell) + 50 + aside}`);
-    const at = points.at(-1).split(" ");
+  for (const [i, { trail, share, died }] of ways.entries()) {
+    const aside = (i - 1) * 14;
+    const cells = trail.filter((cell, step) => cell !== trail[step - 1]);
+    const points = cells.map((cell) => [cellX(cell) + 50 + aside, cellY(cell) + 50 + aside]);
+    if (points.length > 1) points[0] = middle(points[0], points[1]); // not over the figure
+    const [x, y] = points.at(-1);
+    const name = died ? "trail died" : "trail";
     layers.moves.append(
-      element("path", { d: `M${points.join(" L")}`, class: `trail ${end ?? ""}` }),
-      element("circle", { cx: at[0], cy: at[1], r: end ? 7 : 3, class: `trail-end ${end ?? ""}` }),
+      element("path", { d: `M${points.join(" L")}`, class: name, "stroke-width": 4 + 8 * share }),
+      element("path", { d: died ? cross(x, y) : circle(x, y), class: `${name} trail-end` }),
+      tag(`${percent(share)}`, x, y + (i === 1 ? -24 : 24)),
     );
   }
 }
+
+const middle = ([x, y], [u, v]) => [(x + u) / 2, (y + v) / 2];
+const cross = (x, y) => `M${x - 10} ${y - 10} l20 20 m0 -20 l-20 20`;
+const circle = (x, y) => `M${x - 7} ${y} a7 7 0 1 0 14 0 a7 7 0 1 0 -14 0`;
 
 const percent = (p) => String(Math.round(p * 100));
 

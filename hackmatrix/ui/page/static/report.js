@@ -1,17 +1,20 @@
 // The review of a game: its accuracy, its worst moves, and what the packaged agent sees ahead.
 
+import { gameAccuracy } from "./accuracy.js";
+import { allAnswered } from "./advice.js";
 import { showTrails } from "./board.js";
 import { ask } from "./link.js";
 import { percent } from "./panels.js";
 import { store } from "./store.js";
 import { lineOf } from "./timeline.js";
+import { likeliestWays } from "./trails.js";
 
 const $ = (id) => document.getElementById(id);
 const AT_ONCE = 8;
 const WORST = 5;
 const TELLING = 0.01; // moves a message; moves that are listed; their least cost
 const GAMES = 100;
-const A_MESSAGE = 2;
+const AT_ONCE_PLAYED = 25; // games a message
 let reviewing = null;
 let finishing = 0;
 
@@ -40,9 +43,16 @@ export const endReview = () => {
   reviewing = null;
 };
 
-/** 0 to 100: the mean over the actions of a number that is 100 where nothing is lost, 37 where 5 % of winning is. */
-export const accuracyOf = (costs) =>
-  costs.reduce((sum, cost) => sum + 100 * Math.exp(-20 * cost), 0) / costs.length;
+/** The accuracy of the line that is shown, all of whose actions were reviewed. */
+function accuracyOf(game, line, reviewed) {
+  const costs = line.slice(1).map((n) => (reviewed.includes(n) ? game.reviews.get(n)[1] : null));
+  let chance = 0.5; // before the first position whose odds are known
+  const chances = line.map((n) => {
+    chance = game.odds.get(n)?.[0] ?? chance;
+    return chance;
+  });
+  return gameAccuracy(costs, chances);
+}
 
 /** The worst actions that were reviewed, the dearest first: node, the agent's action, cost. */
 function worstOf(game, reviewed) {
@@ -64,7 +74,7 @@ export function showReport({ game, look, position }, go) {
   $("report-progress").value = reviewed.length;
   $("accuracy").textContent =
     isDone && reviewed.length
-      ? `accuracy ${accuracyOf(reviewed.map((n) => game.reviews.get(n)[1])).toFixed(0)}`
+      ? `accuracy ${accuracyOf(game, lineOf(game), reviewed).toFixed(0)}`
       : `${reviewed.length} of ${actions.length}`;
   const worst = worstOf(game, reviewed);
   $("worst-moves").replaceChildren(
@@ -73,7 +83,7 @@ export function showReport({ game, look, position }, go) {
       const button = document.createElement("button");
       const { step, parent, action } = game.nodes[n];
       button.type = "button";
-      button.textContent = `Step ${step}: ${look.actions[action]}; the agent: ${look.actions[best]}, −${percent(cost)}`;
+      button.textContent = `Step ${step}: ${look.actions[action]} (${store.about.playing ? "you" : "played"}): −${percent(cost)} | ${look.actions[best]} (agent)`;
       if (parent === game.at) button.setAttribute("aria-current", "true");
       button.addEventListener("click", () => go(parent));
       row.append(button);
@@ -87,24 +97,28 @@ export function showReport({ game, look, position }, go) {
       : "No move cost 1 % of winning or more.";
 }
 
-/** Why an action: sixteen made-up futures of it, drawn; and how they end, told. */
+/** Why an action: sampled futures of it, the likeliest ways drawn; and how all of them end, told. */
 export async function showFutures(action) {
   const { at } = store.game;
   const answer = await ask({ do: "futures", action });
   if (answer.error || at !== store.game.at) return;
   const futures = answer.futures.map(([trail, end]) => ({ trail, end }));
-  showTrails(futures);
+  const ways = likeliestWays(futures);
+  showTrails(ways);
   const count = (end) => futures.filter((future) => future.end === end).length;
-  const parts = [
+  const ends = [
     ["died", "end in death"],
     ["stage", "complete the stage"],
     ["won", "win"],
-  ].filter(([end]) => count(end));
+  ]
+    .filter(([end]) => count(end))
+    .map(([end, words]) => `${count(end)} ${words}`);
+  const drawn = ways.length > 1 ? `Drawn: the ${ways.length} likeliest ways, in percent.` : "";
   $("said").textContent =
-    `${futures.length} futures after ${store.look.actions[action]}: ${parts.map(([end, words]) => `${count(end)} ${words}`).join(", ") || "all go on after 12 actions"}.`;
+    `${futures.length} futures after ${store.look.actions[action]}: ${ends.join(", ") || "all go on after 12 actions"}. ${drawn}`;
 }
 
-/** The agent finishes games from here: a bar that fills; ends where the position changes. */
+/** The agent finishes games from here: a bar that fills; ends where the position changes, and waits for `Ask all`. */
 export async function finishGames() {
   const { at, nodes } = store.game;
   const mine = ++finishing;
@@ -113,7 +127,9 @@ export async function finishGames() {
   let played = 0;
   $("finished").hidden = false;
   while (played < GAMES) {
-    const answer = await ask({ do: "finish", games: A_MESSAGE, first: played });
+    await allAnswered();
+    const games = Math.min(AT_ONCE_PLAYED, GAMES - played);
+    const answer = await ask({ do: "finish", games, first: played });
     if (mine !== finishing || store.game.at !== at || store.game.nodes !== nodes) return;
     if (answer.error) {
       $("finished-words").textContent = answer.error;
