@@ -96,6 +96,10 @@ def test_a_link_has_the_variations_and_is_forgotten_once_it_is_open(page: Any) -
         "() => document.getElementById('problem').textContent.includes('copied')"
     )
     assert "on this machine alone" in page.inner_text("#problem")
+    toast, graph = (page.locator(name).bounding_box() for name in ("#problem", "#graph"))
+    assert toast["y"] + toast["height"] <= graph["y"]  # it does not cover it
+    curves, step = (page.locator(name).bounding_box() for name in ("#graph svg", "#step-number"))
+    assert curves["y"] + curves["height"] <= step["y"]
     link = page.evaluate("navigator.clipboard.readText()")
     page.click("#next-game")
     page.wait_for_function("() => hackmatrix.game.id !== '347'")
@@ -216,6 +220,7 @@ def test_what_waits_is_not_played_after_a_hit(page: Any) -> None:
     page.wait_for_timeout(300)
     assert settled(page)["seen"]["player"]["hp"] < 3
     assert page.evaluate("hackmatrix.game.nodes.length") == hurt + 1
+    assert "3 waiting actions dropped" in page.inner_text("#said")
 
 
 def test_the_past_looks_past(page: Any) -> None:

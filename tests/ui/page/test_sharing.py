@@ -181,6 +181,8 @@ def test_on_this_machine_links_lead_to_the_address_of_the_export(
 
 def test_at_a_host_links_lead_to_the_page(browser: Any, sites: dict[str | None, Path]) -> None:
     with example(browser, PUBLIC, sites[None]) as page:
+        page.set_viewport_size({"width": 390, "height": 844})
+        assert page.locator("header").bounding_box()["height"] < 60  # one line
         assert press(page, "#share-end")[0] == f"{STRIP}\n{PUBLIC}{AT_THE_START}"
 
 

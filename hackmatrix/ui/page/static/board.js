@@ -334,7 +334,7 @@ export function showExit(cell) {
 export function showTrails(ways) {
   layers.moves.replaceChildren();
   for (const [i, { trail, share, died }] of ways.entries()) {
-    const aside = (i - 1) * 14;
+    const aside = (i - (ways.length - 1) / 2) * 14;
     const cells = trail.filter((cell, step) => cell !== trail[step - 1]);
     const points = cells.map((cell) => [cellX(cell) + 50 + aside, cellY(cell) + 50 + aside]);
     if (points.length > 1) points[0] = middle(points[0], points[1]); // not over the figure

@@ -45,12 +45,11 @@ export async function send(message, options = {}) {
   if (answer.error) screen.complain(answer.error);
   if (answer.error || answer.nodes) waiting = waiting.filter(([{ do: name }]) => name !== "act"); // they were meant for another position
   if (answer.board) {
-    if (before && (answer.seen.player.hp < before.seen.player.hp || answer.seen.over)) waiting = []; // think again
-    await take(
-      answer,
-      before,
-      waiting.length ? { hurry: 1 + waiting.length, ...options } : options,
-    );
+    const isHit = before && (answer.seen.player.hp < before.seen.player.hp || answer.seen.over);
+    const dropped = isHit ? waiting.length : 0;
+    if (isHit) waiting = []; // think again
+    const hurry = waiting.length ? { hurry: 1 + waiting.length } : {};
+    await take(answer, before, { dropped, ...hurry, ...options });
   }
   if (!busy && waiting.length) await sendNext();
   return answer;
@@ -73,7 +72,7 @@ async function sendNext() {
 async function take(
   answer,
   before,
-  { still = false, moved = false, hurry = 1, kept = null, same = false } = {},
+  { still = false, moved = false, hurry = 1, kept = null, same = false, dropped = 0 } = {},
 ) {
   if (answer.nodes && !same) begin(kept);
   if (answer.nodes)
@@ -113,6 +112,8 @@ async function take(
   $("said").textContent = answer.last?.told.join(", ") ?? "";
   if (answer.added?.length && store.game.nodes[answer.added[0][1]].children.length > 1)
     $("said").textContent += " A variation begins here; [ and ] go to the other one.";
+  if (dropped)
+    $("said").textContent += `. ${dropped} waiting ${dropped > 1 ? "actions" : "action"} dropped.`;
   screen.show();
   stop();
   const speed = Number($("speed").value) * hurry;

@@ -5,7 +5,7 @@ import { element } from "./draw.js";
 const $ = (id) => document.getElementById(id);
 const svg = document.querySelector("#graph svg");
 const tree = document.querySelector("#tree svg");
-const HEIGHT = 64;
+const HEIGHT = 48; // pixels of the graph, without the line under it
 const LANE = 13;
 const MOST_LANES = 6;
 let drawn = "";
