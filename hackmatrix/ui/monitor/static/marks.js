@@ -1,9 +1,11 @@
 // What is drawn behind and over the curves: healthy ranges, alarms, checkpoints, broken values.
 
-import { colourOf, isFaint, isShown, view } from "./view.js";
+import { colourOf, ink, isFaint, isShown, view } from "./view.js";
 
-const TINTS = { warning: "#ffd25e14", critical: "#ff5d6c1f" };
-const LINES = { warning: "#ffd25e88", critical: "#ff5d6c99" };
+const INKS = { warning: "credits", critical: "danger" };
+const TINT = "1a"; // opacities
+const LINE = "90";
+const HEALTHY = "0d";
 
 /** The healthy range in green, what lies beyond a limit in the colour of its alarm. */
 export function drawHealth(u, metric) {
@@ -18,14 +20,14 @@ export function drawHealth(u, metric) {
   };
   ctx.save();
   const { below, above } = metric.limits[0];
-  if (below !== null) fill(top, at(below), "#5ee06a0d");
-  else fill(bottom, at(above), "#5ee06a0d");
+  if (below !== null) fill(top, at(below), ink("exit") + HEALTHY);
+  else fill(bottom, at(above), ink("exit") + HEALTHY);
   for (const limit of metric.limits) {
     const value = limit.below ?? limit.above;
     const y = at(value);
-    fill(y, limit.below !== null ? bottom : top, TINTS[limit.severity]);
+    fill(y, limit.below !== null ? bottom : top, ink(INKS[limit.severity]) + TINT);
     if (y === top || y === bottom) continue; // beyond what is shown
-    ctx.strokeStyle = LINES[limit.severity];
+    ctx.strokeStyle = ink(INKS[limit.severity]) + LINE;
     ctx.lineWidth = devicePixelRatio;
     ctx.setLineDash([5, 4]);
     ctx.beginPath();
@@ -52,7 +54,7 @@ export function drawMarks(u, card) {
     (each) => each.metric === card.metric.name && isShown(each.group) && !isFaint(each.group),
   )) {
     placed(alarm.at[view.axis], (x) => {
-      ctx.strokeStyle = ctx.fillStyle = alarm.severity === "critical" ? "#ff5d6c" : "#ffd25e";
+      ctx.strokeStyle = ctx.fillStyle = ink(INKS[alarm.severity]);
       ctx.lineWidth = ratio;
       ctx.setLineDash([2 * ratio, 3 * ratio]);
       line(ctx, x, top, x, bottom);
@@ -74,12 +76,12 @@ export function drawMarks(u, card) {
         [x + size, bottom],
         [x - size, bottom],
       ]);
-      ctx.strokeStyle = "#eaf1f8";
+      ctx.strokeStyle = ink("text");
       ctx.lineWidth = ratio;
       if (isBest) ctx.stroke();
     });
   }
-  ctx.strokeStyle = "#ff5d6c";
+  ctx.strokeStyle = ink("danger");
   ctx.lineWidth = 1.5 * ratio;
   for (const x of card.answer.flatMap((group, i) => (group && isShown(i) ? group.broken : []))) {
     placed(x, (at) => {

@@ -14,6 +14,7 @@ import {
   listen,
   moveCursor,
   point,
+  rangesOf,
   redraw,
   showCards,
   wanting,
@@ -187,6 +188,8 @@ function wire() {
     if (event.target.matches(":focus-visible")) isolate(event);
   });
   document.addEventListener("focusout", () => point(null));
+  // What is drawn keeps its colours.
+  matchMedia("(prefers-color-scheme: light)").onchange = () => location.reload();
   document.addEventListener("visibilitychange", () => document.hidden || look());
   addEventListener("keydown", (event) => {
     if (event.key === "Escape" && view.zoom) zoomed(null);
@@ -195,4 +198,4 @@ function wire() {
 
 wire();
 look();
-window.monitor = { view, moved, zoomed }; // for tests
+window.monitor = { view, moved, zoomed, rangesOf }; // for tests

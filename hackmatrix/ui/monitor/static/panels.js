@@ -1,7 +1,7 @@
 // The lists at the side, runs, alarms, checkpoints, and the plots of searches.
 
 import { duration, place, said, short } from "./numbers.js";
-import { colourOf, isDashed, isShown, view } from "./view.js";
+import { colourOf, environments, isDashed, isShown, view } from "./view.js";
 
 const $ = (id) => document.getElementById(id);
 const make = (name, attributes = {}, ...children) => {
@@ -71,7 +71,15 @@ export function showRuns(changed) {
           box,
           swatch,
           make("span", { textContent: group.name }),
-          make("small", { className: "quiet", textContent: seeds > 1 ? `${seeds} seeds` : "" }),
+          make("small", {
+            className: "quiet",
+            textContent: [
+              environments().length > 1 ? group.environment : "",
+              seeds > 1 ? `${seeds} seeds` : "",
+            ]
+              .filter(Boolean)
+              .join(", "),
+          }),
         ),
         ...(isFew && isOne ? lines : [fold]),
       );

@@ -3,11 +3,11 @@
 import { drawHealth, drawMarks } from "./marks.js";
 import { said, short } from "./numbers.js";
 import uPlot from "./uplot.js";
-import { colourOf, isDashed, isFaint, isShown, span, view } from "./view.js";
+import { colourOf, environments, ink, isDashed, isFaint, isShown, span, view } from "./view.js";
 
 const cards = new Map(); // by metric
 const visible = new Set(); // cards near the window
-const FAINT = "#3d4b5e66"; // of lines while another group is pointed at
+const FAINT = "66"; // opacity of lines while another group is pointed at
 const HIT = 12;
 const HIT_HEIGHT = 22; // pixels around a checkpoint's mark
 let wake = () => {};
@@ -192,7 +192,7 @@ function draw(card) {
   const lines = linesOf(card);
   card.lines = lines;
   showValues(card);
-  const signature = lines.map((line) => line.group + line.kind).join();
+  const signature = lines.map((line) => line.group + line.kind + scaleOf(card, line.group)).join();
   if (card.plot && card.signature !== signature) {
     card.plot.destroy();
     card.plot = null;
@@ -226,8 +226,10 @@ function optionsOf(card, lines) {
   for (const { group, kind } of lines) {
     const colour = colourOf(group);
     const dash = isDashed(group) ? [8, 3] : undefined;
-    const inked = (alpha) => () => (isFaint(group) ? FAINT : colour + alpha);
+    const inked = (alpha) => () => (isFaint(group) ? ink("faint") + FAINT : colour + alpha);
+    const scale = scaleOf(card, group);
     const line = {
+      scale,
       stroke: inked(kind === "seed" ? "88" : ""),
       width: kind === "seed" ? 1 : 1.75,
       dash: kind === "seed" ? undefined : dash,
@@ -241,15 +243,16 @@ function optionsOf(card, lines) {
       });
       series.push(
         line,
-        { stroke: "transparent", points: { show: false }, spanGaps: true },
-        { stroke: "transparent", points: { show: false }, spanGaps: true },
+        { scale, stroke: "transparent", points: { show: false }, spanGaps: true },
+        { scale, stroke: "transparent", points: { show: false }, spanGaps: true },
       );
     } else series.push(line);
   }
+  const scales = [...new Set(lines.map(({ group }) => scaleOf(card, group)))].sort();
   const axis = {
-    stroke: "#8a9bb0",
+    stroke: ink("label"),
     font: "11px system-ui, sans-serif",
-    grid: { stroke: "#161d28", width: 1 },
+    grid: { stroke: ink("plate"), width: 1 },
     ticks: { show: false },
     border: { show: false },
   };
@@ -259,11 +262,20 @@ function optionsOf(card, lines) {
     bands,
     legend: { show: false },
     padding: [8, 14, 0, 0],
-    scales: { x: { time: false, range: span }, y: { range: () => rangeOf(card) } },
+    scales: {
+      x: { time: false, range: span },
+      ...Object.fromEntries(scales.map((scale) => [scale, { range: () => rangeOf(card, scale) }])),
+    },
     axes: [
       { ...axis, size: 22, gap: 4, space: 60, values: (_u, splits) => splits.map(short) },
-      {
+      ...scales.map((scale, i) => ({
         ...axis,
+        scale,
+        side: i ? 1 : 3, // that of the first environment at the left
+        grid: { ...axis.grid, show: !i },
+        label: scale === "y" ? undefined : scale.slice(2),
+        labelFont: axis.font,
+        labelSize: 14,
         size: 48,
         gap: 4,
         space: 28,
@@ -271,7 +283,7 @@ function optionsOf(card, lines) {
           splits.map((value) =>
             card.metric.fraction ? `${Number((value * 100).toPrecision(3))}%` : short(value),
           ),
-      },
+      })),
     ],
     cursor: {
       y: false,
@@ -298,13 +310,31 @@ function optionsOf(card, lines) {
   };
 }
 
-/** The range of y: of the groups that are shown, or of the chosen one; without spikes unless they are wanted. */
-function rangeOf(card) {
-  const shown = card.answer.filter((group, i) => group && isShown(i));
-  const chosen = isShown(card.fit ?? 0) && card.answer[card.fit];
+/** The name of the y-axis of a group: each environment's own, but for shares and what has a healthy range. */
+function scaleOf({ metric }, group) {
+  const all = environments();
+  if (all.length < 2 || metric.fraction || metric.limits.length) return "y";
+  const { environment } = view.overview.groups[group];
+  return `${all.indexOf(environment)} ${environment || "other"}`;
+}
+
+/** The ranges of the y-axes of a metric's plot, by name. For tests. */
+export function rangesOf(name) {
+  const { series, scales } = cards.get(name).plot;
+  return Object.fromEntries(
+    series.slice(1).map(({ scale }) => [scale, [scales[scale].min, scales[scale].max]]),
+  );
+}
+
+/** The range of a y-axis: of its groups that are shown, or of the chosen one; without spikes unless they are wanted. */
+function rangeOf(card, scale) {
+  const isOn = (i) => isShown(i) && scaleOf(card, i) === scale;
+  const shown = card.answer.filter((group, i) => group && isOn(i));
+  const chosen = card.fit !== null && isOn(card.fit) && card.answer[card.fit];
   const ranges = (chosen ? [chosen] : shown).map((group) =>
     view.outliers ? group.full : group.range,
   );
+  if (!ranges.length) return [0, 1];
   const low = Math.min(...ranges.map(([each]) => each));
   const high = Math.max(...ranges.map(([, each]) => each));
   const room = high > low ? 0.07 * (high - low) : Math.abs(low) * 0.1 || 0.5;
