@@ -10,6 +10,7 @@ LOCK := uv pip compile pyproject.toml --quiet --universal --python-version 3.11 
     --no-header --no-emit-index-url --no-emit-find-links
 # JavaScript's tools are npm's, at these versions; without npm, and in CI, JavaScript goes unchecked.
 BIOME := npx --yes @biomejs/biome@2.6.8
+TSC := npx --yes --package typescript@7.0.2 tsc
 NO_NPM := [ -n "$$HACKMATRIX_CI" ] || ! command -v npx >/dev/null && \
     echo "JavaScript goes unchecked: there is no npm, or this is CI"
 DEVICES := $(if $(shell command -v nvidia-smi),,--num-devices 2)
@@ -58,7 +59,7 @@ lint: $(READY)  ## style, format and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	@$(NO_NPM) || $(BIOME) check
+	@$(NO_NPM) || { $(BIOME) check && $(TSC) --project .; }
 
 docs: $(READY)  ## the documentation as a site in build/site; with npm, the game is on it
 	rm -rf build/site build/game

@@ -1,6 +1,7 @@
 // Checkpoints of a run on the same game, side by side, at the same step.
 
-const $ = (id) => document.getElementById(id);
+import { $ } from "./elements.js";
+
 const PER_SECOND = 4;
 const asked = new URLSearchParams(location.search);
 const run = encodeURIComponent(asked.get("run") ?? "");
@@ -92,7 +93,7 @@ async function start() {
 $("game").onsubmit = (event) => {
   event.preventDefault();
   asked.set("seed", $("seed").value);
-  location.search = asked;
+  location.search = String(asked);
 };
 $("play").onclick = play;
 $("step").oninput = () => {

@@ -1,5 +1,6 @@
 // The monitor's page: asks the server again and again, and draws what is in sight.
 
+import { $, targetOf } from "./elements.js";
 import {
   showAlarms,
   showCheckpoints,
@@ -21,7 +22,6 @@ import {
 } from "./plots.js";
 import { span, view } from "./view.js";
 
-const $ = (id) => document.getElementById(id);
 const SCRUB = 1000; // positions of the cursor's slider
 let asking = false;
 let timer = null;
@@ -87,7 +87,11 @@ async function wake() {
       const names = wanting(key()).slice(0, 12);
       if (!names.length) break;
       const wanted = key();
-      const query = new URLSearchParams({ axis: view.axis, rows: view.rows, pixels: 500 });
+      const query = new URLSearchParams({
+        axis: view.axis,
+        rows: String(view.rows),
+        pixels: "500",
+      });
       for (const name of names) query.append("metric", name);
       if (view.zoom) {
         query.set("low", view.zoom[0]);
@@ -185,7 +189,7 @@ function wire() {
     if (event.pointerType === "mouse") isolate(event);
   });
   document.addEventListener("focusin", (event) => {
-    if (event.target.matches(":focus-visible")) isolate(event);
+    if (targetOf(event).matches(":focus-visible")) isolate(event);
   });
   document.addEventListener("focusout", () => point(null));
   // What is drawn keeps its colours.
@@ -198,4 +202,4 @@ function wire() {
 
 wire();
 look();
-window.monitor = { view, moved, zoomed, rangesOf }; // for tests
+Object.assign(window, { monitor: { view, moved, zoomed, rangesOf } }); // for tests

@@ -1,14 +1,12 @@
 // Numbers as people read them.
 
+const UNITS = { G: 1e9, M: 1e6, k: 1e3 };
+
 /** A large number in short: 40M, 1.3k, 250. */
 export function short(value) {
   const size = Math.abs(value);
-  for (const [unit, letter] of [
-    [1e9, "G"],
-    [1e6, "M"],
-    [1e3, "k"],
-  ])
-    if (size >= unit) return Number((value / unit).toPrecision(4)) + letter;
+  const [letter, unit] = Object.entries(UNITS).find(([, least]) => size >= least) ?? [];
+  if (unit) return Number((value / unit).toPrecision(4)) + letter;
   return size && size < 1e-3 ? value.toExponential(0) : String(Number(value.toPrecision(4)));
 }
 

@@ -1,9 +1,9 @@
 // The lists at the side, runs, alarms, checkpoints, and the plots of searches.
 
+import { $ } from "./elements.js";
 import { duration, place, said, short } from "./numbers.js";
 import { colourOf, environments, isDashed, isShown, view } from "./view.js";
 
-const $ = (id) => document.getElementById(id);
 const make = (name, attributes = {}, ...children) => {
   const made = Object.assign(document.createElement(name), attributes);
   made.append(...children);
@@ -180,7 +180,9 @@ function compare(one, other) {
   const [a, b] = [one, other].map((text) => (text === "" ? NaN : Number(text)));
   if (!Number.isNaN(a) && !Number.isNaN(b)) return a - b;
   return (
-    (one === "") - (other === "") || Number.isNaN(a) - Number.isNaN(b) || one.localeCompare(other)
+    Number(one === "") - Number(other === "") ||
+    Number(Number.isNaN(a)) - Number(Number.isNaN(b)) ||
+    one.localeCompare(other)
   );
 }
 

@@ -1,23 +1,26 @@
 // One plot for each metric: its curves, healthy range, alarms and checkpoints; a cursor over all.
 
+import { all, targetOf } from "./elements.js";
 import { drawHealth, drawMarks } from "./marks.js";
 import { said, short } from "./numbers.js";
 import uPlot from "./uplot.js";
 import { colourOf, environments, ink, isDashed, isFaint, isShown, span, view } from "./view.js";
 
+/** @type {any} */
+const Plot = uPlot; // which is not typed
 const cards = new Map(); // by metric
 const visible = new Set(); // cards near the window
 const FAINT = "66"; // opacity of lines while another group is pointed at
 const HIT = 12;
 const HIT_HEIGHT = 22; // pixels around a checkpoint's mark
 let wake = () => {};
-let moved = () => {};
-let zoomed = () => {};
+let moved = (_x) => {};
+let zoomed = (_part) => {};
 
 const near = new IntersectionObserver(
   (entries) => {
     for (const entry of entries) {
-      const card = cards.get(entry.target.dataset.metric);
+      const card = cards.get(targetOf(entry).dataset.metric);
       if (entry.isIntersecting) {
         visible.add(card);
         card.plot?.redraw(false);
@@ -50,7 +53,7 @@ const make = (name, attributes = {}, ...children) => {
 export function showCards(groups) {
   const plots = document.getElementById("plots");
   for (const { title, metrics } of groups) {
-    let section = [...plots.children].find((each) => each.dataset.title === title);
+    let section = all(":scope > details", plots).find((each) => each.dataset.title === title);
     if (!section) {
       const summary = make("summary", {}, title, " ", make("small"));
       section = make(
@@ -64,7 +67,7 @@ export function showCards(groups) {
     }
     section.querySelector("small").textContent = metrics.length;
     for (const metric of metrics) {
-      if (!cards.has(metric.name)) section.lastChild.append(makeCard(metric).element);
+      if (!cards.has(metric.name)) section.lastElementChild.append(makeCard(metric).element);
       cards.get(metric.name).metric = metric;
       showHealth(cards.get(metric.name));
     }
@@ -129,8 +132,8 @@ export function filter(text) {
     card.element.hidden = !`${card.metric.name} ${card.metric.label}`
       .toLowerCase()
       .includes(wanted);
-  for (const section of document.querySelectorAll("#plots details:has(.cards)")) {
-    const found = [...section.querySelectorAll(".card")].some((card) => !card.hidden);
+  for (const section of all("#plots details:has(.cards)")) {
+    const found = all(".card", section).some((card) => !card.hidden);
     section.hidden = !found;
     if (wanted && found) section.open = true;
   }
@@ -215,7 +218,7 @@ function draw(card) {
     return;
   }
   card.signature = signature;
-  card.plot = new uPlot(optionsOf(card, lines), data, card.picture);
+  card.plot = new Plot(optionsOf(card, lines), data, card.picture);
   listenToTouch(card.plot);
   listenToClicks(card.plot);
 }

@@ -37,7 +37,7 @@ export function followOn(again) {
   later = setTimeout(() => ask([...searching], again), A_WHILE);
 }
 
-function ask(agents, again, each = () => {}) {
+function ask(agents, again, each = (_name, _answer) => {}) {
   stopAsking();
   const { game } = store;
   const { at, nodes } = game;

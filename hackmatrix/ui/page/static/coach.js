@@ -1,10 +1,10 @@
 // The coach: a light after each move of the player, and hints in three steps.
 
+import { $ } from "./elements.js";
 import { ask } from "./link.js";
 import { percent } from "./panels.js";
 import { isWatched, store } from "./store.js";
 
-const $ = (id) => document.getElementById(id);
 const FAIR = 0.02;
 const BAD = 0.08; // of winning, that a move costs
 let hinted = { at: null, step: 0, best: null };

@@ -1,12 +1,12 @@
 // The end of a game: what happened, how far it went, and what to do next.
 
+import { $ } from "./elements.js";
 import { send } from "./exchange.js";
 import { streakWords } from "./games.js";
 import { isWatched, store } from "./store.js";
 import { clearedBy } from "./tasks.js";
 import { lineOf } from "./timeline.js";
 
-const $ = (id) => document.getElementById(id);
 const SLOWLY = 0.4;
 const TURNS = 3;
 const PAUSE = 500; // milliseconds
@@ -71,12 +71,12 @@ export function comparison({ seen, hits }, moves, ghost) {
   if (!ghost.won) return `${died}: you did better.`;
   const fewer = ghost.places.length - 1 - moves;
   const better = [
-    [ghost.hits - hits, (n) => `${n} fewer ${n === 1 ? "hit" : "hits"}`],
-    [fewer, (n) => `${n} fewer ${n === 1 ? "move" : "moves"}`],
-    [player.score - ghost.score, (n) => `${counted(n, "point")} more`],
-  ].filter(([by]) => by > 0);
+    { by: ghost.hits - hits, words: "fewer hits" },
+    { by: fewer, words: "fewer moves" },
+    { by: player.score - ghost.score, words: "more points" },
+  ].filter(({ by }) => by > 0);
   if (better.length)
-    return `Better than the agent: ${better.map(([by, words]) => words(by)).join(", ")}.`;
+    return `Better than the agent: ${better.map(({ by, words }) => `${by} ${by === 1 ? words.slice(0, -1) : words}`).join(", ")}.`;
   return `The agent won too: ${counted(ghost.places.length - 1, "move")}, ${counted(ghost.hits, "hit")}, score ${ghost.score}.`;
 }
 

@@ -1,12 +1,12 @@
 // Sends messages to the session, one at a time, and takes in what comes back.
 
 import { play as animate, celebrate, stop } from "./animate.js";
+import { $ } from "./elements.js";
 import { begin, keep, recordEnd } from "./games.js";
 import { ask } from "./link.js";
 import { forgetLink } from "./share.js";
 import { store } from "./store.js";
 
-const $ = (id) => document.getElementById(id);
 const MOST_WAITING = 8; // actions
 let busy = false;
 let waiting = [];

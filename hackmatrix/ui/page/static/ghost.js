@@ -1,13 +1,13 @@
 // The ghost: the packaged agent in the same game, half transparent on the board; and its game, to compare.
 
 import { showFigure } from "./board.js";
+import { $ } from "./elements.js";
 import { comparison, fillStages, ghostCleared } from "./ending.js";
 import { send } from "./exchange.js";
 import { ask } from "./link.js";
 import { store } from "./store.js";
 import { clearedBy, isDaily } from "./tasks.js";
 
-const $ = (id) => document.getElementById(id);
 let known = { id: null, ghost: null };
 
 /** Shows where the agent is after as many actions, where it is on the same stage, and how it ends. */

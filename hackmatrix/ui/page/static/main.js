@@ -4,6 +4,7 @@ import { askOthers } from "./advice.js";
 import { makeBoard, moveFocus } from "./board.js";
 import { hint } from "./coach.js";
 import { icon, useLook } from "./draw.js";
+import { $, all, one, targetOf } from "./elements.js";
 import { showEnding, showLastTurns } from "./ending.js";
 import { forget, isBusy, screen, send } from "./exchange.js";
 import { begin, finish, keep, listBest, listGames, unfinished } from "./games.js";
@@ -60,7 +61,6 @@ import {
   tellVerdict,
 } from "./view.js";
 
-const $ = (id) => document.getElementById(id);
 let openSheet;
 let setMenu;
 
@@ -143,7 +143,7 @@ function wire() {
   // A click must not leave a button on which Space or Enter would act again.
   document.addEventListener("click", (event) => {
     if (event.detail)
-      event.target.closest("button, input[type=checkbox], input[type=range]")?.blur();
+      targetOf(event).closest("button, input[type=checkbox], input[type=range]")?.blur();
   });
   const on = (id, does, kind = "click") => $(id).addEventListener(kind, does);
   on(
@@ -265,7 +265,7 @@ function wire() {
   );
   on("ask-others", () => askOthers(showAnalysis));
   on("hidden", () => send({ do: "hidden", show: $("hidden").checked }, { still: true }), "change");
-  for (const button of document.querySelectorAll("#pad button")) {
+  for (const button of all("#pad button")) {
     const action = Number(button.dataset.action);
     button.addEventListener("click", () => act(action));
     button.addEventListener(
@@ -298,12 +298,12 @@ function wire() {
   ); // what is drawn keeps its colours
   setMenu = unfold($("menu"), document.querySelector("header"));
   document.querySelector("header").addEventListener("click", (event) => {
-    const pressed = event.target.closest("button:not(#menu)");
+    const pressed = targetOf(event).closest("button:not(#menu)");
     if (event.detail) pressed?.blur();
     if (pressed) setMenu(false);
   });
   addEventListener("pointerdown", (event) => {
-    if (!event.target.closest("header")) setMenu(false);
+    if (!targetOf(event).closest("header")) setMenu(false);
   });
   openSheet = unfoldSheet($("sheet-handle"), $("sheet"), $("sheet-body"));
   addEventListener("hashchange", openLink);
@@ -333,7 +333,7 @@ async function playOn() {
 /** Closes a dialog for something else: the focus does not go back to the button that opened it. */
 function shut(id) {
   $(id).close();
-  document.activeElement?.blur();
+  one(":focus")?.blur();
 }
 
 /** Whether the light colours are wanted: chosen here, else by the system. */
@@ -431,7 +431,7 @@ async function start() {
 }
 
 // For tests: what is shown, and a lost connection.
-window.hackmatrix = {
+const forTests = {
   drop,
   game: store.game,
   get look() {
@@ -444,4 +444,5 @@ window.hackmatrix = {
     return isBusy();
   },
 };
+Object.defineProperty(window, "hackmatrix", { value: forTests });
 start();

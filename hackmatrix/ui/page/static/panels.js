@@ -1,10 +1,9 @@
 // What stands around the board: numbers, programs, the last step, the agent.
 
 import { icon } from "./draw.js";
+import { $ } from "./elements.js";
 import { FINGERS, onHold } from "./hold.js";
 import { labelOf } from "./keys.js";
-
-const $ = (id) => document.getElementById(id);
 
 function make(name, className, ...children) {
   const made = document.createElement(name);

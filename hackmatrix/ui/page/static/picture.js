@@ -1,6 +1,7 @@
 // The picture that goes with a result that is shared: the last position, and the stages cleared.
 
 import { colour } from "./draw.js";
+import { $ } from "./elements.js";
 
 const WIDTH = 1200;
 const HEIGHT = 630; // as messengers show pictures
@@ -41,7 +42,7 @@ export async function drawEnd(name, mine, agents, stages) {
 
 /** The board as an image: its drawing with the shapes that it uses. */
 async function boardImage() {
-  const board = document.getElementById("picture").cloneNode(true);
+  const board = $("picture").cloneNode(true);
   for (const layer of [...board.children]) if (!layer.matches(".ground")) layer.remove();
   board.prepend(document.querySelector(".defs defs").cloneNode(true));
   board.setAttribute("width", BOARD);

@@ -3,13 +3,13 @@
 import { gameAccuracy } from "./accuracy.js";
 import { allAnswered } from "./advice.js";
 import { showTrails } from "./board.js";
+import { $ } from "./elements.js";
 import { ask } from "./link.js";
 import { percent } from "./panels.js";
 import { store } from "./store.js";
 import { lineOf } from "./timeline.js";
 import { likeliestWays } from "./trails.js";
 
-const $ = (id) => document.getElementById(id);
 const AT_ONCE = 8;
 const WORST = 5;
 const TELLING = 0.01; // moves a message; moves that are listed; their least cost

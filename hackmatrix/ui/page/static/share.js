@@ -1,5 +1,7 @@
 // Games as links, files and messages: a game is its seed and its actions, with all variations a tree.
 
+import { one } from "./elements.js";
+
 const LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"; // of actions in links
 const LONGEST = 1800; // letters of a tree in a link
 const LOCAL = /^(localhost|.+\.localhost|127(\.\d+){3}|0\.0\.0\.0|\[::1?\])$/; // hosts that only this machine reaches
@@ -62,9 +64,7 @@ export async function share(game, line, words, picture) {
 
 /** The address at which others reach the page: its own, or the one that it was exported for; null if neither is known. */
 const publicAddress = () =>
-  LOCAL.test(location.hostname)
-    ? (document.querySelector("link[rel=canonical]")?.href ?? null)
-    : location.href;
+  LOCAL.test(location.hostname) ? (one("link[rel=canonical]")?.href ?? null) : location.href;
 
 /** A link to the step of the line, and whether it has all variations. */
 function linkOf(game, line, address) {
@@ -74,10 +74,12 @@ function linkOf(game, line, address) {
   const tree = hasVariations ? lettersOf(game) : "";
   const isWhole = tree.length <= LONGEST;
   link.search = "";
-  link.hash = new URLSearchParams(
-    hasVariations && isWhole
-      ? { seed: game.id, tree, at: game.at }
-      : { seed: game.id, line: letters.join(""), step: game.nodes[game.at].step },
+  link.hash = String(
+    new URLSearchParams(
+      hasVariations && isWhole
+        ? { seed: game.id, tree, at: game.at }
+        : { seed: game.id, line: letters.join(""), step: game.nodes[game.at].step },
+    ),
   );
   return { link, isWhole };
 }

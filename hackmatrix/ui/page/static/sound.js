@@ -1,6 +1,7 @@
 // Sounds made of oscillators: no files. They follow the animation, and are silent where that is off.
 
-const $ = (id) => document.getElementById(id);
+import { $ } from "./elements.js";
+
 // Of an event: the wave, from which frequency to which (Hz), how long (seconds), how loud.
 const SOUNDS = {
   player_moved: ["triangle", 220, 260, 0.06, 0.12],

@@ -1,11 +1,11 @@
 // Surprises: the positions after which the odds of winning fell, in a ranked list.
 
+import { $ } from "./elements.js";
 import { screen, send } from "./exchange.js";
 import { percent } from "./panels.js";
 import { store } from "./store.js";
 import { lineOf } from "./timeline.js";
 
-const $ = (id) => document.getElementById(id);
 const SHOCK = 0.05;
 const MOST = 8;
 let listed = null; // the nodes of the game whose surprises are listed

@@ -1,10 +1,10 @@
 // Rooms of the tutorial and puzzles, today's game, and the line that says what is to be done.
 
+import { $ } from "./elements.js";
 import { send } from "./exchange.js";
 import { bestGames } from "./games.js";
 import { store } from "./store.js";
 
-const $ = (id) => document.getElementById(id);
 const LEARNED = "hackmatrix-tutorial";
 const SOLVING = "hackmatrix-puzzles";
 const FIRST_RATING = 1000;
@@ -47,7 +47,7 @@ export function record({ kind, number, of, rating, outcome }) {
   localStorage.setItem(
     SOLVING,
     JSON.stringify({
-      rating: mine.rating + SWING * (isRight - expected),
+      rating: mine.rating + SWING * (Number(isRight) - expected),
       streak,
       best: Math.max(streak, mine.best),
       done: done.length < of ? done : [],

@@ -1,10 +1,10 @@
 // The course of the game: a scrub bar under the graph of the odds, and the variations.
 
 import { element } from "./draw.js";
+import { $, one } from "./elements.js";
 
-const $ = (id) => document.getElementById(id);
-const svg = document.querySelector("#graph svg");
-const tree = document.querySelector("#tree svg");
+const svg = one("#graph svg");
+const tree = one("#tree svg");
 const HEIGHT = 48; // pixels of the graph, without the line under it
 const LANE = 13;
 const MOST_LANES = 6;

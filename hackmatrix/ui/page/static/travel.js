@@ -1,12 +1,12 @@
 // What the player does: acts, looks back and on, lets the agent play.
 
+import { $ } from "./elements.js";
 import { isAsking, send } from "./exchange.js";
 import { contentOf, messageOf } from "./share.js";
 import { isWatched, store } from "./store.js";
 import { leaves, lineOf } from "./timeline.js";
 import { complain, point } from "./view.js";
 
-const $ = (id) => document.getElementById(id);
 let playing = false;
 let isLate = false;
 let isFollowing = false;

@@ -3,7 +3,7 @@
 const SWIPE = 24; // pixels, from a tap to a swipe
 
 /** Lets a button open and close a part (the class `open`), and Escape close it; `told(isOpen)` is called at each change. */
-export function unfold(button, part, told = () => {}) {
+export function unfold(button, part, told = (_isOpen) => {}) {
   const isOpen = () => part.classList.contains("open");
   const set = (open) => {
     if (open === isOpen()) return;

@@ -11,6 +11,7 @@ import {
   withHits,
 } from "./board.js";
 import { judgeMove } from "./coach.js";
+import { $ } from "./elements.js";
 import { showGhost } from "./ghost.js";
 import { showAgent, showLast, showNumbers, showOdds, showPrograms, suggestions } from "./panels.js";
 import { endFinishing, showReport } from "./report.js";
@@ -19,13 +20,13 @@ import { showSurprises } from "./surprises.js";
 import { isNew, showGoal } from "./tasks.js";
 import { lineOf, showTime } from "./timeline.js";
 
-const $ = (id) => document.getElementById(id);
 const HINT = matchMedia("(hover: none)").matches
   ? "Tap a neighbor to move, an enemy in line to attack, yourself to siphon. Hold a cell or a program to see what it would do."
   : "Arrows move and attack, S siphons, ? lists all keys. Point at a cell or a program to see what it would do.";
 
 export const handlers = { act() {}, go() {}, why() {}, end() {} }; // what clicks in panels do
 let pointed = null;
+let complaining;
 
 export function setUp(facts) {
   store.about = facts;
@@ -205,9 +206,9 @@ export function actionAt(cell) {
 export function complain(text) {
   $("problem").textContent = text;
   $("problem").hidden = !text;
-  clearTimeout(complain.timer);
+  clearTimeout(complaining);
   if (store.position)
-    complain.timer = setTimeout(() => {
+    complaining = setTimeout(() => {
       $("problem").hidden = true;
     }, 5000);
 }
