@@ -35,7 +35,7 @@ SCREENS = (
     {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True},
 )
 PREVIEW = {"viewport": {"width": 1200, "height": 630}}
-COLOURS = 80  # of a picture: enough for flat areas, and small
+COLOURS = 64  # of a picture: enough for flat areas, and small
 
 
 @contextmanager
