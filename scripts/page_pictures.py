@@ -85,7 +85,8 @@ def open_game(opened: Any, seed: str, actions: list[int]) -> None:
 def picture(opened: Any, path: Path) -> None:
     """Saves what is shown, in few colours."""
     shown = Image.open(BytesIO(opened.screenshot(animations="disabled"))).convert("RGB")
-    few = shown.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    method, dither = Image.Quantize.MAXCOVERAGE, Image.Dither.NONE
+    few = shown.quantize(COLOURS, method=method, kmeans=2, dither=dither)  # rare hues stay, too
     few.save(path, optimize=True)
 
 
