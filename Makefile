@@ -8,6 +8,11 @@ TARGETS := .venv-targets
 READY := .venv/.ready
 LOCK := uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
     --no-header --no-emit-index-url --no-emit-find-links
+# JavaScript's tools are npm's, at these versions; without npm, and in CI, JavaScript goes unchecked.
+BIOME := npx --yes @biomejs/biome@2.6.8
+TSC := npx --yes --package typescript@7.0.2 tsc
+NO_NPM := [ -n "$$HACKMATRIX_CI" ] || ! command -v npx >/dev/null && \
+    echo "JavaScript goes unchecked: there is no npm, or this is CI"
 DEVICES := $(if $(shell command -v nvidia-smi),,--num-devices 2)
 RUN := make-train-$(shell date +%Y%m%d-%H%M%S)
 
@@ -50,11 +55,13 @@ fuzz: $(READY)  ## a minute of damaged states and records for the native engine,
 format: $(READY)  ## put style and format right
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+	@$(NO_NPM) || $(BIOME) check --write
 
 lint: $(READY)  ## style, format and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	@$(NO_NPM) || { $(BIOME) check && $(TSC) --project .; }
 
 docs: $(READY)  ## the documentation as a site in build/site; with npm, the game is on it
 	rm -rf build/site build/game

@@ -1,5 +1,6 @@
 """`hackmatrix play`: the game in a browser or a terminal."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -59,6 +60,7 @@ def main(argv: list[str]) -> int:
         purpose="Opens HackMatrix in your browser, to play by keyboard, mouse or touch.",
         example="  hackmatrix play --seed 7\n      opens the game of seed 7",
     )
+    keep_products_single()
     from importlib.util import find_spec
 
     from hackmatrix.agents.roster.judge import judge
@@ -82,6 +84,14 @@ def main(argv: list[str]) -> int:
                 make.stop()
 
     return show_page(options, session, at_end)
+
+
+def keep_products_single() -> None:
+    """Has NumPy, if it is not imported yet, compute products in one thread: the page's are small.
+
+    Threads that share them would wait for each other, on a busy machine for most of the time.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def show_page(

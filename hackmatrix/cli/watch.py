@@ -16,7 +16,7 @@ from hackmatrix.agents.roster.names import (
 )
 from hackmatrix.cli.arguments import move_values_first, parse
 from hackmatrix.cli.buckets import local, local_newest
-from hackmatrix.cli.play import PageOptions, show_page
+from hackmatrix.cli.play import PageOptions, keep_products_single, show_page
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import flag, option
 from hackmatrix.runs.storage.address import is_address
@@ -71,6 +71,7 @@ def main(argv: list[str]) -> int:
         example="  hackmatrix watch checkpoints/my-run/final_params.npz\n"
         "      plays, with probabilities and the odds of winning at every position",
     )
+    keep_products_single()
     from hackmatrix.agents.roster.judge import judge
     from hackmatrix.agents.roster.search_player import Searching
     from hackmatrix.agents.roster.session_agents import cast, newest_run

@@ -89,13 +89,24 @@ def fresh(page: Any, seed: str) -> Any:
     page.evaluate(_SWITCHES)
     settled(page)
     before = page.evaluate_handle("hackmatrix.position")
-    if page.is_visible("#menu"):
-        page.click("#menu")
-    page.fill("#seed", seed)
-    page.click("text=Start")
+    begin(page, seed)
     page.wait_for_function("(before) => hackmatrix.position !== before", arg=before)
     settled(page, 0)
     return page
+
+
+def press(page: Any, target: str) -> None:
+    """Clicks or taps a thing, that of the menu too."""
+    if not page.is_visible(target):
+        page.click("#menu")
+    page.click(target)
+
+
+def begin(page: Any, seed: str) -> None:
+    """Asks for the game of a seed."""
+    press(page, "#seed")
+    page.fill("#seed", seed)
+    page.click("text=Start")
 
 
 _SWITCHES = """

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from axe_playwright_python.sync_playwright import Axe
-from browser import fresh, settled
+from browser import fresh, press, settled
 
 from hackmatrix.agents.roster.names import resolve
 from hackmatrix.agents.roster.session_agents import cast
@@ -84,13 +84,6 @@ def _lost() -> tuple[dict[str, Any], int]:
     return file, len(walker.tree.line(walker.at))
 
 
-def press(page: Any, target: str) -> None:
-    """Clicks or taps a thing, that of the menu too."""
-    if not page.is_visible(target) and page.is_visible("#menu"):
-        page.click("#menu")
-    page.click(target)
-
-
 def game_begins(page: Any) -> None:
     """The first position of a game."""
 
@@ -130,7 +123,6 @@ def reviewed(page: Any) -> None:
 
 def puzzle(page: Any) -> None:
     """A puzzle."""
-    press(page, "#my-games")
     page.click("#puzzles")
     page.wait_for_function("() => hackmatrix.position.task?.kind === 'puzzle' && !hackmatrix.busy")
 
@@ -144,7 +136,7 @@ def room(page: Any) -> None:
 
 def my_games(page: Any) -> None:
     """The games of this browser."""
-    press(page, "#my-games")
+    page.click("#my-games")
     page.wait_for_selector("#games[open]")
 
 
@@ -162,7 +154,6 @@ def keys(page: Any) -> None:
 
 def daily(page: Any) -> None:
     """Today's game."""
-    press(page, "#my-games")
     page.click("#daily")
     page.wait_for_function("() => /^20\\d{6}$/.test(hackmatrix.game.id) && !hackmatrix.busy")
 
@@ -190,9 +181,8 @@ def settings(page: Any) -> None:
 
 
 def menu(page: Any) -> None:
-    """The menu of a small screen."""
-    if page.is_visible("#menu"):
-        page.click("#menu")
+    """The menu."""
+    page.click("#menu")
 
 
 def violations(page: Any) -> list[str]:

@@ -34,6 +34,16 @@ def forward_pass(policy: Policy) -> Pass | None:
     return forward if config.value == "return" else partial(_with_chance, forward)
 
 
+def batch_logits(policy: Policy) -> Callable[[Array], Array] | None:
+    """From features [N, F] of N positions to logits [N, 28]; None if it is no plain MLP."""
+    config, layers = policy.config, policy.params["params"]
+    if config.architecture != "mlp" or config.layer_norm:
+        return None
+    return lambda features: _dense(
+        layers[f"Dense_{config.num_layers}"], _trunk(config, layers, features)
+    )
+
+
 def _with_chance(forward: Pass, features: Sequence[float], memory: Any) -> tuple[Array, float, Any]:
     """`ChanceNetwork` of `hackmatrix/agents/networks/network.py`."""
     logits, value, memory = forward(features, memory)
@@ -100,7 +110,7 @@ _PASSES: dict[str, Any] = {
 
 
 def _trunk(
-    config: NetworkConfig, layers: Params, features: Sequence[float], first: int = 0
+    config: NetworkConfig, layers: Params, features: Sequence[float] | Array, first: int = 0
 ) -> Array:
     hidden = np.asarray(features, np.float32)
     for number in range(first, first + config.num_layers):

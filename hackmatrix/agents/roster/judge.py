@@ -10,12 +10,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from hackmatrix.agents import shipped
 from hackmatrix.agents.roster.opinion import Agent
 from hackmatrix.game.rules.observation import number_of
 from hackmatrix.game.rules.stages import LAST_STAGE
+
+if TYPE_CHECKING:
+    from hackmatrix.agents.roster.games_together import PlayTogether
 
 
 class Odds(NamedTuple):
@@ -39,6 +42,7 @@ class Judge:
 
     agent: Agent
     fit: Fit
+    play_together: "PlayTogether | None" = None  # many games at once, where that is possible
 
     def odds(self, record: bytes) -> Odds:
         """The odds of a position of a game that goes on, from its compact record."""
@@ -58,9 +62,15 @@ def read_fit() -> Fit:
 @cache
 def judge() -> Judge:
     """The judge, loaded once; it needs NumPy."""
-    from hackmatrix.agents.roster.position_policies import load
+    from hackmatrix.agents.roster.position_policies import load, network_of
+    from hackmatrix.game.native import available
 
-    return Judge(Agent("shipped", load(shipped.PARAMS)), read_fit())
+    together = None
+    if available:
+        from hackmatrix.agents.roster.games_together import plays_together
+
+        together = plays_together(network_of(shipped.PARAMS)[0])
+    return Judge(Agent("shipped", load(shipped.PARAMS)), read_fit(), together)
 
 
 def odds_of(value: float, stage: int, fit: Fit) -> Odds:

@@ -3,9 +3,10 @@
 from pathlib import Path
 
 from hackmatrix.agents.roster.built_in import built_in_agents
-from hackmatrix.agents.roster.names import NAMES, AgentName
+from hackmatrix.agents.roster.names import NAMES, SHIPPED, AgentName
 from hackmatrix.agents.roster.position_policies import Make, from_file
 from hackmatrix.agents.roster.search_player import Searching
+from hackmatrix.agents.shipped import PARAMS
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.version import ENVIRONMENT_ID
 
@@ -24,7 +25,8 @@ def cast(agent: AgentName, *, search_first: bool = True) -> dict[str, Make]:
     """
     agents: dict[str, Make] = built_in_agents()
     if agent.params is None:
-        return {agent.name: agents.pop(agent.name), **agents}
+        first: dict[str, Make] = {agent.name: agents.pop(agent.name)}
+        return {**first, SHIPPED: from_file(PARAMS, SHIPPED), **agents}
     files = _of_run(agent.params) if agent.params.is_dir() else [agent.params]
     networks: dict[str, Make] = {}
     for file in files:

@@ -62,7 +62,7 @@ def overview(runs: Runs) -> Answer:
         "problem": runs.problem,
         "notice": runs.notice,
         "unread": sum(run.unread for run in runs.runs),
-        "groups": [{"name": g.name, "runs": [_run(run) for run in g.runs]} for g in groups],
+        "groups": [_group(group) for group in groups],
         "settings": _settings(groups),
         "metrics": [
             {"title": title, "metrics": [_metric(metric, groups) for metric in metrics]}
@@ -73,6 +73,12 @@ def overview(runs: Runs) -> Answer:
         "pictures": [_picture(*named) for named in runs.pictures().items()],
         "ends": {axis: max((_end(run, axis) for run in runs.runs), default=0.0) for axis in AXES},
     }
+
+
+def _group(group: RunGroup) -> Answer:
+    environment = str(group.runs[0].config.get("env") or "")[:_LONGEST_SETTING]
+    runs = [_run(run) for run in group.runs]
+    return {"name": group.name, "environment": environment, "runs": runs}
 
 
 def last_values(runs: Runs) -> Answer:

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from hackmatrix.game.drawing.theme import COLOURS
+from hackmatrix.game.drawing.theme import COLOURS, LIGHT
 from hackmatrix.ui.monitor.answers import Wanted, curves, overview
 from hackmatrix.ui.monitor.played import game_routes
 from hackmatrix.ui.monitor.runs import Runs
@@ -124,6 +124,10 @@ def _parse_number(text: str | None) -> float | None:
 
 
 def _look() -> bytes:
-    """The colours of the game as variables of CSS."""
-    variables = "".join(f"--{name}: {colour};" for name, colour in COLOURS.items())
-    return f":root {{{variables}}}\n".encode()
+    """The colours of the game as variables of CSS, light ones where the system's are."""
+    dark, light = (
+        "".join(f"--{name}: {colour};" for name, colour in colours.items())
+        for colours in (COLOURS, LIGHT)
+    )
+    by_day = f"html:root {{color-scheme: light; {light}}}"
+    return f":root {{{dark}}}\n@media (prefers-color-scheme: light) {{{by_day}}}\n".encode()

@@ -63,9 +63,9 @@ _PUBLIC = re.compile(
     re.I,
 )
 _WAKING = "This page needs JavaScript and a web server: it does not open as a file."
-_LINKS = {
-    "play": '<a href="watch.html">Watch the agent</a>',
-    "watch": '<a href="index.html">Play yourself</a>',
+_LINKS = {  # after which mark, and the link
+    "play": ('<nav aria-label="Game">', '<a href="watch.html">Watch the agent</a>'),
+    "watch": ('<nav aria-label="Games">', '<a href="index.html">Play yourself</a>'),
 }
 
 
@@ -250,7 +250,7 @@ def _html(html: str, page: str, about: str) -> str:
             '<body class="loading">',
             f'<body class="loading" data-page="{page}">\n{waking}',
         ),
-        ('<nav aria-label="Game">', f'<nav aria-label="Game">\n    {_LINKS[page]}'),
+        (_LINKS[page][0], "\n    ".join(_LINKS[page])),
     ):
         assert html.count(mark) == 1, mark
         html = html.replace(mark, text)

@@ -57,10 +57,10 @@ PROGRAM_WORDS = {
 KEYS = "plcwyabroueixvhmdzkfgjq" + "-=;0`"
 PROGRAM_KEYS = dict(zip(PROGRAM_WORDS, KEYS, strict=False))
 
-_ENDINGS = {
-    "won": "You have won!",
-    "died": "You died.",
-    "invalid_action": "The game ended by an invalid action.",
+_ENDINGS = {  # of a player, of an agent, of a game of which it is not known who played
+    "won": ("You have won!", "The agent has won.", "The game is won."),
+    "died": ("You died.", "The agent died.", "The player died."),
+    "invalid_action": ("The game ended by an invalid action.",) * 3,
 }
 
 
@@ -153,6 +153,9 @@ def _clauses(event: dict[str, Any]) -> Iterator[str]:
             yield "you died"
 
 
-def ending(over: str | None) -> str:
-    """The game's end, in a sentence; empty while it is running."""
-    return _ENDINGS[over] if over else ""
+def ending(over: str | None, *, by_you: bool, by_agent: bool) -> str:
+    """The game's end, in a sentence about who took the last action; empty while it is running."""
+    if not over:
+        return ""
+    of_you, of_agent, of_anybody = _ENDINGS[over]
+    return of_you if by_you else of_agent if by_agent else of_anybody

@@ -10,7 +10,7 @@ from hackmatrix.game.engine.state import State
 from hackmatrix.game.foresight.seen_state import seen_copy, threat
 from hackmatrix.game.rules.rewards import UNIT
 from hackmatrix.ui.session.cell_labels import cell_labels
-from hackmatrix.ui.session.descriptions import describe_events, ending
+from hackmatrix.ui.session.descriptions import describe_events
 from hackmatrix.ui.session.preview import previews
 from hackmatrix.ui.session.visible_events import visible_events
 
@@ -27,8 +27,7 @@ def facts_of(state: State, *, reveal: bool = False) -> dict[str, Any]:
 
     Returns:
         `seen`, the numbers of the game; `board`, marks for each cell (`game/drawing/marks.py`);
-        `labels`, sentences about each cell; `actions`, 28 previews; `threat`, 36 numbers of hits;
-        `ending`, a sentence.
+        `labels`, sentences about each cell; `actions`, 28 previews; `threat`, 36 numbers of hits.
     """
     visible = view(state, reveal=reveal)
     return {
@@ -37,7 +36,6 @@ def facts_of(state: State, *, reveal: bool = False) -> dict[str, Any]:
         "labels": cell_labels(visible),
         "actions": previews(state),
         "threat": threat(seen_copy(state)),
-        "ending": ending(visible["over"]),
     }
 
 

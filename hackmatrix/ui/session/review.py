@@ -11,7 +11,8 @@ from hackmatrix.agents.roster.judge import Judge, Odds
 from hackmatrix.agents.roster.opinion import Opinion, opinion
 from hackmatrix.game.engine.actions import is_valid, valid_actions
 from hackmatrix.game.engine.dice import Dice
-from hackmatrix.game.engine.game import new_game, step
+from hackmatrix.game.engine.events import EventKind
+from hackmatrix.game.engine.game import Outcome, new_game, step
 from hackmatrix.game.engine.observation import observe
 from hackmatrix.game.engine.replay import GameId
 from hackmatrix.game.engine.state import Ending, State
@@ -82,13 +83,22 @@ def future(judge: Judge, state: State, action: int, seed: str) -> Future:
     return Future(trail, end)
 
 
-def play_out(judge: Judge, state: State, seed: str) -> tuple[bool, int]:
-    """Whether the agent wins a game that goes on from here, and how many stages it clears."""
+def play_out(judge: Judge, state: State, seeds: Sequence[str]) -> list[tuple[bool, int]]:
+    """Whether the agent wins games that go on from here, and how many stages it clears in each."""
+    if judge.play_together is not None and not state.over:
+        rngs = [random.Random(seed) for seed in seeds]
+        games = [imagined(state, rng) for rng in rngs]
+        ends = judge.play_together(games, rngs, MOST_STEPS)
+    else:
+        ends = [_play_to_end(judge, state, seed) for seed in seeds]
+    return [(won, int(Odds.of_end(stage, won=won).stages)) for won, stage in ends]
+
+
+def _play_to_end(judge: Judge, state: State, seed: str) -> tuple[bool, int]:
     game = state
     for game in _play(judge, state, None, seed, MOST_STEPS):  # noqa: B007
         pass
-    won = game.over is Ending.WON
-    return won, int(Odds.of_end(game.stage, won=won).stages)
+    return game.over is Ending.WON, game.stage
 
 
 def _play(judge: Judge, state: State, action: int | None, seed: str, most: int) -> Iterator[State]:
@@ -119,14 +129,25 @@ class Ghost(NamedTuple):
     path: list[tuple[int, int]]  # stage and player's cell at the start and after each action
     won: bool
     score: int
+    hits: int  # that it took
 
 
 def ghost(judge: Judge, game: GameId) -> Ghost:
     """The game as the packaged agent plays it, to its end."""
-    state, actions = new_game(Dice(*game)), list[int]()
+    state, actions, hits = new_game(Dice(*game)), list[int](), 0
     path = [(state.stage, state.player.cell)]
     while not state.over and len(actions) < MOST_STEPS:
         actions.append(view_of(judge, state).sample(game, len(actions)))
-        step(state, actions[-1])
+        hits += _hits_in(step(state, actions[-1]))
         path.append((state.stage, state.player.cell))
-    return Ghost(actions, path, state.over is Ending.WON, state.player.score)
+    return Ghost(actions, path, state.over is Ending.WON, state.player.score, hits)
+
+
+def hits_taken(game: GameId, actions: Sequence[int]) -> int:
+    """How many hits the player takes in a game with these actions."""
+    state = new_game(Dice(*game))
+    return sum(_hits_in(step(state, action)) for action in actions)
+
+
+def _hits_in(outcome: Outcome) -> int:
+    return sum(event.kind is EventKind.HIT for event in outcome.events)

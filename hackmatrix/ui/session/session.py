@@ -18,11 +18,19 @@ from hackmatrix.game.engine.observation import observe, observe_saved
 from hackmatrix.game.engine.replay import GameId, Replay
 from hackmatrix.game.engine.state import State
 from hackmatrix.game.rules.actions import NUM_ACTIONS
-from hackmatrix.ui.session.descriptions import why_not
+from hackmatrix.ui.session.descriptions import ending, why_not
 from hackmatrix.ui.session.lessons import LESSONS, progress
 from hackmatrix.ui.session.position_data import facts_of, facts_of_action
 from hackmatrix.ui.session.puzzles import Puzzle, load
-from hackmatrix.ui.session.review import MOST_STEPS, future, ghost, odds_at, play_out, review_move
+from hackmatrix.ui.session.review import (
+    MOST_STEPS,
+    future,
+    ghost,
+    hits_taken,
+    odds_at,
+    play_out,
+    review_move,
+)
 from hackmatrix.ui.session.variations import GameNode, Tree
 
 YOU = "you"
@@ -30,7 +38,7 @@ _AT_ONCE = 100  # steps that one message may play
 _BRIEFED = 1_000  # nodes of which an agent is asked at once
 _REVIEWED = 20  # moves that one message may have reviewed
 _FUTURES = 16  # games that one message may have made up
-_FINISHED = 4  # games that one message may have played to their end
+_FINISHED = 25  # games that one message may have played to their end, where they go together
 _TUTORIAL = GameId(0)
 _SEEDS = 1_000_000  # new games are among so many
 
@@ -187,15 +195,17 @@ class Session:
         return {"futures": [future(judge, state, action, f"{seed} {i}") for i in range(_FUTURES)]}
 
     def finish(self, message: Message) -> Message:
-        """How `games` that the packaged agent plays on end: won or not, and stages cleared.
+        """How games that the packaged agent plays on end: won or not, and stages cleared.
 
-        They are counted from `first` (0), so that other messages can ask for others.
+        They are counted from `first` (0), so that other messages can ask for others. It is at most
+        `games`, and a single one where each has to be played alone.
         """
         games = _integer(message, "games", _FINISHED + 1)
         first = _integer(message, "first", 10_000) if "first" in message else 0
         judge, state, seed = self._judge(), self.tree.state(self.at), f"{self.tree.game} {self.at}"
-        numbers = range(first, first + games)
-        return {"finished": [play_out(judge, state, f"{seed} {number}") for number in numbers]}
+        games = games if judge.play_together else min(games, 1)
+        seeds = [f"{seed} {number}" for number in range(first, first + games)]
+        return {"finished": play_out(judge, state, seeds)}
 
     def others(self, message: Message) -> Message:
         """Every agent's choice here, or that of one `agent`; and what a search tried."""
@@ -243,11 +253,12 @@ class Session:
         return self._position(fresh=True)
 
     def ghost(self, _: Message) -> Message:
-        """The same game as the packaged agent plays it: `places`, whether it `won`, its `score`."""
+        """The same game as the packaged agent plays it: `places`, whether it `won`, and so on."""
         if not self.tree.is_game:
             raise UserError("no agent plays the rooms of the tutorial")
         found = ghost(self._judge(), self.tree.game)
-        return {"places": found.path, "won": found.won, "score": found.score}
+        facts = {"won": found.won, "score": found.score, "hits": found.hits}
+        return {"places": found.path} | facts
 
     def compare(self, _: Message) -> Message:
         """Adds the packaged agent's game, and shows where it leaves the others; its `line`."""
@@ -444,6 +455,10 @@ class Session:
         state = self.tree.state(self.at)
         answer = {"at": self.at, **facts_of(state, reveal=self.reveal), "last": None}
         answer["controls"] = self.controls
+        by = self._node().by
+        answer["ending"] = ending(state.over, by_you=by == YOU, by_agent=by in self.agents)
+        if state.over and self.tree.is_game:
+            answer["hits"] = hits_taken(self.tree.game, self.tree.line(self.at))
         answer["odds"] = self._odds_of([self.at])
         if last := self.tree.last(self.at):
             before, outcome = last

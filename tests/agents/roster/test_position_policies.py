@@ -161,7 +161,7 @@ def test_a_run_gives_all_its_checkpoints(tmp_path: Path) -> None:
     other.mkdir()
     save_params(other / "final_params.npz", random_params("full"), {"environment": "CartPole-v1"})
     assert newest_run((tmp_path,)) == run  # the other one could not be watched
-    assert list(cast(resolve("random"))) == ["random", "scripted", "exit"]
+    assert list(cast(resolve("random"))) == ["random", "shipped", "scripted", "exit"]
     assert list(cast(resolve("shipped"))) == ["shipped", *built_in]
     (run / "final_params.npz").rename(tmp_path / "exit.npz")
     own = cast(resolve(str(tmp_path / "exit.npz")))

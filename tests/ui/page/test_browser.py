@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browser import fresh, opened, served, settled
+from browser import begin, fresh, opened, press, served, settled
 from PIL import Image
 
 from hackmatrix.game.drawing.board import board
@@ -53,7 +53,7 @@ def link_of(page: Any) -> str:
     """What the page's button Link copies."""
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.evaluate("navigator.clipboard.writeText('')")
-    page.click("#copy-link")
+    press(page, "#copy-link")
     page.wait_for_function("async () => (await navigator.clipboard.readText()).includes('#seed=')")
     link: str = page.evaluate("navigator.clipboard.readText()")
     return link
@@ -98,8 +98,7 @@ def test_a_game_by_keyboard_is_the_engines_game(page: Any) -> None:
 
 def test_a_game_by_clicks_with_everything_moving(page: Any) -> None:
     game, rng = Game.new(3), random.Random(1)
-    page.fill("#seed", "3")
-    page.click("text=Start")
+    begin(page, "3")
     page.wait_for_function("() => hackmatrix.game.id === '3'")
     page.select_option("#speed", "2")
     for step in range(1, 12):
@@ -149,7 +148,7 @@ def test_a_saved_game_opens_again(page: Any, tmp_path: Any) -> None:
     page.keyboard.press("s")
     page.keyboard.press(".")
     with page.expect_download() as download:
-        page.click("#save")
+        press(page, "#save")
     path = tmp_path / "game.json"
     download.value.save_as(path)
     before = settled(page)
@@ -197,7 +196,7 @@ def test_help_opens_and_closes(page: Any) -> None:
     assert "siphon" in page.inner_text("#key-table")
     assert all(name in page.inner_text("#key-table") for name in ACTION_NAMES[5:])
     page.keyboard.press("Escape")
-    page.click("#show-rules")
+    press(page, "#show-rules")
     assert "Cryptog" in page.inner_text("#rules-body")
 
 

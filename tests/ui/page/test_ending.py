@@ -81,7 +81,11 @@ def begin(page: Any, folder: Path, seed: str, actions: Sequence[int]) -> None:
 
 def test_it_says_what_killed_how_far_it_went_and_plays_the_last_turns(died: Any) -> None:
     page, game, actions = died
-    assert page.inner_text("#ending-words").startswith("You died. Score")
+    assert page.inner_text("#ending-words") == "You died."
+    cleared = game.tree.state(game.at).stage - 1
+    hits = game.handle({"do": "hello"})["hits"]
+    course = f"{cleared} of 8 stages · {len(actions)} moves · {hits} hits taken · score "
+    assert page.inner_text("#ending-course").startswith(course)
     assert page.inner_text("#ending-why") == f"Killed by the {killer(game)}."
     assert page.locator("#ending-stages .cleared").count() == game.tree.state(game.at).stage - 1
     page.click("#last-turns")
@@ -119,13 +123,25 @@ def streaks(page: Any) -> list[str]:
     return found
 
 
+def test_the_best_streak_stands_on_a_ladder_of_agents(page: Any) -> None:
+    kept = '[{"seeds": ["1", "2"], "score": 20, "open": true}]'
+    page.evaluate("(kept) => localStorage.setItem('hackmatrix-streaks', kept)", kept)
+    page.click("#my-games")
+    rungs = page.locator("#ladder li").all_inner_texts()
+    names, scores = zip(*(rung.split("\n") for rung in rungs), strict=True)
+    assert sorted(map(float, scores), reverse=True) == [float(score) for score in scores]
+    assert names == ("score", "you, at best", "shipped", "scripted")
+    assert page.locator("#ladder .mine").inner_text() == "you, at best\n20"
+    page.keyboard.press("Escape")
+
+
 def test_wins_in_a_row_are_added_up_until_a_game_is_lost(page: Any, tmp_path: Path) -> None:
     page.evaluate("() => localStorage.removeItem('hackmatrix-streaks')")
     assert streaks(page) == ["None yet."]
     end(page, tmp_path, WON["seed"], WON["actions"])
     score = page.evaluate("() => hackmatrix.position.seen.player.score")
     assert page.inner_text("#ending-words").startswith("You have won!")
-    assert page.inner_text("#ending-streak") == f"1 win in a row, score {score}."
+    assert page.inner_text("#ending-streak").startswith(f"1 win in a row, score {score}. Next: ")
     assert streaks(page) == [f"1 win in a row, score {score}, goes on"]
     # The same game again is not another win.
     end(page, tmp_path, WON["seed"], WON["actions"])
@@ -134,6 +150,45 @@ def test_wins_in_a_row_are_added_up_until_a_game_is_lost(page: Any, tmp_path: Pa
     end(page, tmp_path, str(game.tree.game), actions)
     assert page.inner_text("#ending-streak") == ""
     assert streaks(page) == [f"1 win in a row, score {score}"]
+
+
+def test_a_win_clears_the_board_and_is_compared_with_the_agents(page: Any, tmp_path: Path) -> None:
+    page.select_option("#speed", "2")
+    end(page, tmp_path, WON["seed"], WON["actions"])
+    here = settled(page)["seen"]["player"]
+    cell = here["row"] * 6 + here["col"]
+    page.wait_for_function(CLEARED, arg=cell)
+    assert page.inner_text("#ending-course").startswith(f"8 of 8 stages · {len(WON['actions'])} ")
+    page.wait_for_selector("#ghost-stages:visible")
+    assert page.locator("#ghost-stages .cleared").count() >= 1
+    assert "agent" in page.inner_text("#ghost-words")
+    assert Axe().run(page).response["violations"] == []
+    page.keyboard.press(",")
+    page.wait_for_function("() => !hackmatrix.busy && document.getElementById('ending').hidden")
+    assert not page.evaluate(CLEARED, cell)  # it is drawn again
+
+
+CLEARED = """(here) => [...document.querySelectorAll("#picture .ground > g")].every(
+  (cell, i) => i === here || getComputedStyle(cell).opacity === "0")"""
+
+
+@pytest.mark.parametrize("helper", ["#coach", "#ghost"])
+def test_a_win_with_help_counts_for_no_streak(page: Any, tmp_path: Path, helper: str) -> None:
+    page.evaluate("() => localStorage.removeItem('hackmatrix-streaks')")
+    page.check(helper)
+    end(page, tmp_path, WON["seed"], WON["actions"])
+    page.uncheck(helper)
+    assert "does not count" in page.inner_text("#ending-streak")
+    assert streaks(page) == ["None yet."]
+
+
+def test_the_card_leaves_the_board_to_the_analysis(died: Any) -> None:
+    page, _, _ = died
+    page.click("#analyse")
+    page.wait_for_selector("#report", state="attached")
+    page.wait_for_selector("#ending", state="hidden")
+    page.evaluate("() => document.getElementById('retry').click()")
+    page.wait_for_selector("#ending:visible")
 
 
 def test_a_game_in_which_a_move_was_taken_back_is_no_score(page: Any, tmp_path: Path) -> None:

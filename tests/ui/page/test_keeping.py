@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from browser import fresh, opened, served, settled
+from browser import fresh, opened, press, served, settled
 from websockets.sync.client import connect
 
 from hackmatrix.game.engine import Game
@@ -91,11 +91,15 @@ def test_a_new_game_leaves_the_old_one_among_my_games(page: Any) -> None:
 
 def test_a_link_has_the_variations_and_is_forgotten_once_it_is_open(page: Any) -> None:
     tree = walked(page)
-    page.click("#copy-link")
+    press(page, "#copy-link")
     page.wait_for_function(
         "() => document.getElementById('problem').textContent.includes('copied')"
     )
     assert "on this machine alone" in page.inner_text("#problem")
+    toast, graph = (page.locator(name).bounding_box() for name in ("#problem", "#graph"))
+    assert toast["y"] + toast["height"] <= graph["y"]  # it does not cover it
+    curves, step = (page.locator(name).bounding_box() for name in ("#graph svg", "#step-number"))
+    assert curves["y"] + curves["height"] <= step["y"]
     link = page.evaluate("navigator.clipboard.readText()")
     page.click("#next-game")
     page.wait_for_function("() => hackmatrix.game.id !== '347'")
@@ -119,7 +123,7 @@ def test_a_saved_file_has_the_whole_game_wherever_it_is_looked_at(
     page.keyboard.press("Home")
     settled(page, 0)
     with page.expect_download() as download:
-        page.click("#save")
+        press(page, "#save")
     path = tmp_path / "game.json"
     download.value.save_as(path)
     saved = json.loads(path.read_text())
@@ -217,6 +221,7 @@ def test_what_waits_is_not_played_after_a_hit(page: Any) -> None:
     page.wait_for_timeout(300)
     assert settled(page)["seen"]["player"]["hp"] < 3
     assert page.evaluate("hackmatrix.game.nodes.length") == hurt + 1
+    assert "3 waiting actions dropped" in page.inner_text("#said")
 
 
 def test_the_past_looks_past(page: Any) -> None:

@@ -15,7 +15,6 @@ from PIL import Image
 
 RETURN = "[data-metric='train/mean_episode_return']"
 KL = "[data-metric='train/approx_kl']"
-SERIOUS = ("serious", "critical")
 
 
 def rows(seed: int, last: int = 400) -> list[dict[str, Any]]:
@@ -133,10 +132,39 @@ def test_a_run_is_followed_while_it_is_written_and_rewound(browser: Any, tmp_pat
         assert page.inner_text("#where") == "last: step 30,000"
 
 
-def test_the_page_is_for_everybody(browser: Any, address: str) -> None:
-    with opened(browser, address) as page:
-        found = Axe().run(page).response["violations"]
-        assert [each["id"] for each in found if each["impact"] in SERIOUS] == []
+@pytest.mark.parametrize("colours", ["dark", "light"])
+def test_the_page_is_for_everybody(browser: Any, address: str, colours: str) -> None:
+    with opened(browser, address, color_scheme=colours) as page:
+        assert Axe().run(page).response["violations"] == []
+        background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (background == "rgb(10, 13, 19)") == (colours == "dark")
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Eight runs of two environments, the returns of one a hundred times those of the other."""
+    folder = tmp_path_factory.mktemp("mixed")
+    for number in range(8):
+        env, scale = (("CartPole-v1", 100), ("HackMatrix", 1))[number % 2]
+        made = [
+            row | {"train/mean_episode_return": scale * row["train/mean_episode_return"]}
+            for row in rows(number, 100)
+        ]
+        write_run(folder / f"run-{number}", made, env=env, lr=10.0**-number)
+    with served("monitor", str(folder), "--page", "--refresh-interval", "60") as it:
+        yield it
+
+
+def test_each_environment_has_its_own_axis_and_dashes(browser: Any, mixed: str) -> None:
+    with opened(browser, mixed) as page:
+        page.locator(f"{RETURN} canvas").wait_for()
+        ranges = page.evaluate("monitor.rangesOf('train/mean_episode_return')")
+        tops = {name.split(" ")[1]: high for name, (_, high) in ranges.items()}
+        assert tops["CartPole-v1"] > 20 * tops["HackMatrix"]
+        assert [*page.evaluate("monitor.rangesOf('train/approx_kl')")] == ["y"]  # one healthy range
+        labels = page.locator("#runs label").all_inner_texts()
+        dashed = page.locator("#runs label .swatch.dashed").count()
+        assert sum("CartPole" in label for label in labels) == dashed == 4
 
 
 @pytest.fixture(scope="module")

@@ -36,6 +36,7 @@ def test_a_right_answer_raises_rating_and_row_and_a_wrong_one_ends_it(page: Any)
     page.evaluate("() => localStorage.removeItem('hackmatrix-puzzles')")
     page.click("#my-games")
     assert "rating 1000" in page.inner_text("#solving")
+    page.keyboard.press("Escape")
     page.click("#puzzles")
     first = puzzle_shown(page)
     assert Axe().run(page).response["violations"] == []
@@ -60,7 +61,6 @@ def test_a_right_answer_raises_rating_and_row_and_a_wrong_one_ends_it(page: Any)
 
 
 def test_today_is_one_game_for_everybody(page: Any) -> None:
-    page.click("#my-games")
     before = f"{datetime.now(UTC):%Y%m%d}"
     page.click("#daily")
     page.wait_for_function("() => /^20\\d{6}$/.test(hackmatrix.game.id)")

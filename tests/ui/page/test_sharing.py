@@ -181,6 +181,8 @@ def test_on_this_machine_links_lead_to_the_address_of_the_export(
 
 def test_at_a_host_links_lead_to_the_page(browser: Any, sites: dict[str | None, Path]) -> None:
     with example(browser, PUBLIC, sites[None]) as page:
+        page.set_viewport_size({"width": 390, "height": 844})
+        assert page.locator("header").bounding_box()["height"] < 60  # one line
         assert press(page, "#share-end")[0] == f"{STRIP}\n{PUBLIC}{AT_THE_START}"
 
 
@@ -198,6 +200,15 @@ def test_the_dialog_of_the_system_shares_where_there_is_one(
         assert page.evaluate("navigator.clipboard.readText()") == ""
         page.evaluate("window.failure = 'NotAllowedError'")
         assert press(page, "#share-end")[0] == f"{STRIP}\n{link}"
+    takes_files = f"{WITH_DIALOG}; navigator.canShare = ({{ files }}) => files.length === 1;"
+    with hosted(sites[None]) as address, example(browser, address, first=takes_files) as page:
+        page.dispatch_event("#share-end", "click")
+        page.wait_for_function("() => window.shared")
+        size = page.evaluate("""async () => {
+          const { width, height } = await createImageBitmap(window.shared.files[0]);
+          return [width, height];
+        }""")
+        assert size == [1200, 630]
     with hosted(sites[None]) as address, example(browser, address, first=WITH_DIALOG) as page:
         page.dispatch_event("#share-end", "click")
         page.wait_for_function("() => window.shared")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import opened, settled
+from browser import begin, opened, settled
 
 from hackmatrix.game.engine import Game
 
@@ -102,13 +102,15 @@ def test_steps_of_a_client_are_seen_and_moves_in_the_page_come_out(
         settled(page, 6)
 
         # A game begun in the page is one for both; a page that is opened again shows it.
-        page.fill("#seed", "11")
-        page.click("text=Start")
+        begin(page, "11")
         assert client.read()["manual"] == {"action": "reset", "seed": 11}
         assert client.ask("getValidActions") == {"validActions": Game.new(11).valid_actions()}
         page.reload()
         page.wait_for_selector("body[data-ready]")
         assert page.evaluate("[hackmatrix.game.id, hackmatrix.game.at]") == ["11", 0]
         assert page.evaluate("Object.keys(localStorage).filter((k) => k.includes('games'))") == []
-        for hidden in ("#copy-link", "#my-games", "#save", "#load", "#learn"):
+        for hidden in ("#my-games", "#daily", "#puzzles", "#welcome"):
+            assert not page.is_visible(hidden)
+        page.click("#menu")
+        for hidden in ("#copy-link", "#save", "#load"):
             assert not page.is_visible(hidden)

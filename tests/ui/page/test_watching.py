@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from browser import covered, fresh, opened, served, settled
+from browser import covered, fresh, opened, press, served, settled
 
 from hackmatrix.runs.params import save_params
 
@@ -172,7 +172,7 @@ def test_agents_that_think_long_are_asked_while_the_game_goes_on(page: Any) -> N
 def test_nothing_keeps_anybody_out(page: Any) -> None:
     for show in ("#show-rules", None):
         if show:
-            page.click(show)
+            press(page, show)
         result = Axe().run(page).response
         assert result["passes"]
         assert [(rule["id"], rule["help"]) for rule in result["violations"]] == []

@@ -1,6 +1,7 @@
 """What moves cost, futures and games played on: judged from what the player sees alone."""
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from look_alikes import beside_a_hidden_cryptog, other_secrets, rich_game
 
 from hackmatrix.agents.roster.judge import judge
 from hackmatrix.agents.roster.names import resolve
+from hackmatrix.agents.roster.opinion import Agent
 from hackmatrix.agents.roster.session_agents import cast
 from hackmatrix.game.engine.actions import valid_actions
 from hackmatrix.game.engine.game import Game, step
@@ -99,7 +101,7 @@ def test_nothing_hidden_goes_into_a_cost_a_future_or_a_game_from_here(seed: int)
     for action in rng.sample(valid_actions(state), 2):
         assert review_move(judge(), state, action, "a") == review_move(judge(), other, action, "a")
         assert future(judge(), state, action, "a") == future(judge(), other, action, "a")
-    assert play_out(judge(), state, "a") == play_out(judge(), other, "a")
+    assert play_out(judge(), state, ["a"]) == play_out(judge(), other, ["a"])
 
 
 def test_crash_beside_a_hidden_cryptog_is_no_lost_game() -> None:
@@ -142,6 +144,27 @@ def test_games_from_here_are_counted_on_and_tell_how_they_ended() -> None:
         assert stages == 8 if won else 0 <= stages < 8
 
 
+def test_games_from_here_go_together_and_end_as_each_alone(lost: Session) -> None:
+    """Speed by counting: the network is asked once for all games that go on, not once for each."""
+    lost.handle({"do": "go", "node": lost.tree.end(0) - 6})
+    state, seeds = lost.tree.state(lost.at), [str(i) for i in range(6)]
+    alone = replace(judge(), play_together=None)
+    assert play_out(judge(), state, seeds) == play_out(alone, state, seeds)
+
+    def forbidden(*position: object) -> Any:
+        raise AssertionError(f"{position} was asked of alone")
+
+    together = replace(judge(), agent=Agent("shipped", forbidden))
+    session = Session(GameId(3), cast(resolve("shipped")), judge=lambda: together, playing=True)
+    assert len(session.handle({"do": "finish", "games": 25})["finished"]) == 25
+
+
+def test_scripted_is_watched_beside_shipped() -> None:
+    session = Session(GameId(3), cast(resolve("scripted")))
+    names = [name for name, *_ in session.handle({"do": "others"})["others"]]
+    assert names[:2] == ["scripted", "shipped"]
+
+
 @pytest.mark.parametrize(
     "message",
     [
@@ -151,7 +174,7 @@ def test_games_from_here_are_counted_on_and_tell_how_they_ended() -> None:
         {"do": "review", "nodes": [999]},
         {"do": "review", "nodes": [1] * 21},
         {"do": "futures", "action": 99},
-        {"do": "finish", "games": 5},
+        {"do": "finish", "games": 26},
         {"do": "finish", "games": 1, "first": -1},
     ],
 )

@@ -9,10 +9,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies import legal_states
 
+from hackmatrix.agents.roster.names import resolve
 from hackmatrix.agents.roster.opinion import Agent, RecurrentPolicy
+from hackmatrix.agents.roster.session_agents import cast
 from hackmatrix.game.engine import Game
 from hackmatrix.game.engine.actions import valid_actions
-from hackmatrix.game.engine.replay import GameId
+from hackmatrix.game.engine.replay import GameId, Replay
 from hackmatrix.game.engine.state import State
 from hackmatrix.game.engine.undo import copied
 from hackmatrix.game.rules.board import Content
@@ -330,3 +332,18 @@ def test_an_agent_with_memory_remembers_the_line_that_led_to_a_position() -> Non
     assert session.handle({"do": "others"})["others"][1][3] == 3
     session.handle({"do": "new", "seed": "9"})
     assert session.handle({"do": "hello"})["agent"]["value"] == 0
+
+
+def test_the_end_says_who_played() -> None:
+    walker = Session(GameId(3), cast(resolve("exit")))
+    walker.handle({"do": "agent", "steps": 100})
+    assert walker.handle({"do": "hello"})["ending"] == "The agent died."
+    actions = walker.tree.line(walker.at)
+    watched = Session(agents=cast(resolve("exit")), start=Replay(GameId(3), actions))
+    end = watched.handle({"do": "hello"})
+    assert end["ending"] == "The player died."
+    assert end["hits"] >= 3  # it may have found back hp
+    mine = Session(GameId(3), playing=True)
+    for action in actions:
+        end = mine.handle({"do": "act", "action": action})
+    assert end["ending"] == "You died."

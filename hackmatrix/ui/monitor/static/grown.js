@@ -1,16 +1,34 @@
 // Checkpoints of a run on the same game, side by side, at the same step.
 
-const $ = (id) => document.getElementById(id);
+import { $ } from "./elements.js";
+
 const PER_SECOND = 4;
-const asked = new URLSearchParams(location.search), run = encodeURIComponent(asked.get("run") ?? "");
-let boards = [], playing = false;
+const asked = new URLSearchParams(location.search);
+const run = encodeURIComponent(asked.get("run") ?? "");
+let boards = [];
+let playing = false;
 
 function board(game, query) {
-  const figure = document.createElement("figure"), picture = new Image(), words = document.createElement("figcaption"), told = document.createElement("span"), link = document.createElement("a");
-  Object.assign(link, { href: game.page, target: "_blank", rel: "noopener", textContent: `update ${game.update.toLocaleString("en")}` });
+  const figure = document.createElement("figure");
+  const picture = new Image();
+  const words = document.createElement("figcaption");
+  const told = document.createElement("span");
+  const link = document.createElement("a");
+  Object.assign(link, {
+    href: game.page,
+    target: "_blank",
+    rel: "noopener",
+    textContent: `update ${game.update.toLocaleString("en")}`,
+  });
   words.append(link, " ", told);
   figure.append(words, picture);
-  return { ...game, figure, picture, told, address: (step) => `grown/${run}/${game.update}/${step}.svg?${query}` };
+  return {
+    ...game,
+    figure,
+    picture,
+    told,
+    address: (step) => `grown/${run}/${game.update}/${step}.svg?${query}`,
+  };
 }
 
 const ends = { won: "wins", died: "dies" };
@@ -19,15 +37,20 @@ const ends = { won: "wins", died: "dies" };
 function show(step) {
   $("step").value = step;
   $("where").textContent = `step ${step} of ${$("step").max}`;
-  return Promise.all(boards.map((each) => {
-    const at = Math.min(step, each.steps), isOver = each.over && at === each.steps;
-    each.told.textContent = isOver ? `${ends[each.over] ?? each.over} at step ${at}: stage ${each.stage}, score ${each.score}` : `step ${at} of ${each.steps}`;
-    each.picture.alt = `Board of update ${each.update}, ${each.told.textContent}`;
-    if (each.at === at) return null;
-    each.at = at;
-    each.picture.src = each.address(at);
-    return each.picture.decode().catch(() => null); // another step is wanted by now
-  }));
+  return Promise.all(
+    boards.map((each) => {
+      const at = Math.min(step, each.steps);
+      const isOver = each.over && at === each.steps;
+      each.told.textContent = isOver
+        ? `${ends[each.over] ?? each.over} at step ${at}: stage ${each.stage}, score ${each.score}`
+        : `step ${at} of ${each.steps}`;
+      each.picture.alt = `Board of update ${each.update}, ${each.told.textContent}`;
+      if (each.at === at) return null;
+      each.at = at;
+      each.picture.src = each.address(at);
+      return each.picture.decode().catch(() => null); // another step is wanted by now
+    }),
+  );
 }
 
 async function play() {
@@ -43,10 +66,15 @@ async function play() {
 }
 
 async function start() {
-  const seed = asked.get("seed"), answer = await fetch(`grown/${run}${seed ? `?${new URLSearchParams({ seed })}` : ""}`).catch(() => null);
+  const seed = asked.get("seed");
+  const answer = await fetch(
+    `grown/${run}${seed ? `?${new URLSearchParams({ seed })}` : ""}`,
+  ).catch(() => null);
   if (!answer?.ok) {
     $("grown").replaceChildren();
-    $("problem").textContent = answer ? await answer.text() : "The monitor does not answer: was it stopped?";
+    $("problem").textContent = answer
+      ? await answer.text()
+      : "The monitor does not answer: was it stopped?";
     $("problem").hidden = false;
     return;
   }
@@ -65,8 +93,11 @@ async function start() {
 $("game").onsubmit = (event) => {
   event.preventDefault();
   asked.set("seed", $("seed").value);
-  location.search = asked;
+  location.search = String(asked);
 };
 $("play").onclick = play;
-$("step").oninput = () => { playing = false; show(Number($("step").value)); };
+$("step").oninput = () => {
+  playing = false;
+  show(Number($("step").value));
+};
 start();

@@ -1,32 +1,47 @@
 // One plot for each metric: its curves, healthy range, alarms and checkpoints; a cursor over all.
 
-import uPlot from "./uplot.js";
+import { all, targetOf } from "./elements.js";
 import { drawHealth, drawMarks } from "./marks.js";
 import { said, short } from "./numbers.js";
-import { colourOf, isDashed, isFaint, isShown, span, view } from "./view.js";
+import uPlot from "./uplot.js";
+import { colourOf, environments, ink, isDashed, isFaint, isShown, span, view } from "./view.js";
 
+/** @type {any} */
+const Plot = uPlot; // which is not typed
 const cards = new Map(); // by metric
 const visible = new Set(); // cards near the window
-const FAINT = "#3d4b5e66"; // of lines while another group is pointed at
-const HIT = 12, HIT_HEIGHT = 22; // pixels around a checkpoint's mark
-let wake = () => {}, moved = () => {}, zoomed = () => {};
+const FAINT = "66"; // opacity of lines while another group is pointed at
+const HIT = 12;
+const HIT_HEIGHT = 22; // pixels around a checkpoint's mark
+let wake = () => {};
+let moved = (_x) => {};
+let zoomed = (_part) => {};
 
-const near = new IntersectionObserver((entries) => {
-  for (const entry of entries) {
-    const card = cards.get(entry.target.dataset.metric);
-    if (entry.isIntersecting) { visible.add(card); card.plot?.redraw(false); } else visible.delete(card);
-  }
-  wake();
-}, { rootMargin: "300px" });
+const near = new IntersectionObserver(
+  (entries) => {
+    for (const entry of entries) {
+      const card = cards.get(targetOf(entry).dataset.metric);
+      if (entry.isIntersecting) {
+        visible.add(card);
+        card.plot?.redraw(false);
+      } else visible.delete(card);
+    }
+    wake();
+  },
+  { rootMargin: "300px" },
+);
 const resized = new ResizeObserver((entries) => {
   for (const entry of entries) {
     const card = cards.get(entry.target.parentElement.dataset.metric);
-    if (card.plot && Math.abs(card.plot.width - entry.contentRect.width) > 1) card.plot.setSize(sizeOf(card));
+    if (card.plot && Math.abs(card.plot.width - entry.contentRect.width) > 1)
+      card.plot.setSize(sizeOf(card));
   }
 });
 
 /** Takes what to do when plots want curves, the cursor moves, a part is chosen. */
-export function listen(handlers) { ({ wake, moved, zoomed } = handlers); }
+export function listen(handlers) {
+  ({ wake, moved, zoomed } = handlers);
+}
 
 const make = (name, attributes = {}, ...children) => {
   const made = Object.assign(document.createElement(name), attributes);
@@ -38,16 +53,21 @@ const make = (name, attributes = {}, ...children) => {
 export function showCards(groups) {
   const plots = document.getElementById("plots");
   for (const { title, metrics } of groups) {
-    let section = [...plots.children].find((each) => each.dataset.title === title);
+    let section = all(":scope > details", plots).find((each) => each.dataset.title === title);
     if (!section) {
       const summary = make("summary", {}, title, " ", make("small"));
-      section = make("details", { open: title !== "Programs" }, summary, make("div", { className: "cards" }));
+      section = make(
+        "details",
+        { open: title !== "Programs" },
+        summary,
+        make("div", { className: "cards" }),
+      );
       section.dataset.title = title;
       plots.append(section);
     }
     section.querySelector("small").textContent = metrics.length;
     for (const metric of metrics) {
-      if (!cards.has(metric.name)) section.lastChild.append(makeCard(metric).element);
+      if (!cards.has(metric.name)) section.lastElementChild.append(makeCard(metric).element);
       cards.get(metric.name).metric = metric;
       showHealth(cards.get(metric.name));
     }
@@ -55,13 +75,36 @@ export function showCards(groups) {
 }
 
 function makeCard(metric) {
-  const title = make("button", { type: "button", textContent: metric.label, title: `${metric.name}: ${metric.meaning}. Click to enlarge.` });
-  const card = { metric, plot: null, answer: null, fit: null, key: "", values: make("span", { className: "values" }), healthy: make("span", { className: "healthy" }), picture: make("div", { className: "picture" }) };
-  card.element = make("article", { className: "card" }, make("h3", {}, title, card.healthy, card.values), card.picture);
+  const title = make("button", {
+    type: "button",
+    textContent: metric.label,
+    title: `${metric.name}: ${metric.meaning}. Click to enlarge.`,
+  });
+  const card = {
+    metric,
+    plot: null,
+    answer: null,
+    fit: null,
+    key: "",
+    values: make("span", { className: "values" }),
+    healthy: make("span", { className: "healthy" }),
+    picture: make("div", { className: "picture" }),
+  };
+  card.element = make(
+    "article",
+    { className: "card" },
+    make("h3", {}, title, card.healthy, card.values),
+    card.picture,
+  );
   card.element.dataset.metric = metric.name;
   card.picture.setAttribute("role", "img");
   card.picture.setAttribute("aria-label", metric.label);
-  title.onclick = () => { card.element.classList.toggle("large"); card.plot?.setSize(sizeOf(card)); card.key = ""; wake(); };
+  title.onclick = () => {
+    card.element.classList.toggle("large");
+    card.plot?.setSize(sizeOf(card));
+    card.key = "";
+    wake();
+  };
   cards.set(metric.name, card);
   near.observe(card.element);
   resized.observe(card.picture);
@@ -70,27 +113,37 @@ function makeCard(metric) {
 
 function showHealth(card) {
   const { limits, health, fraction } = card.metric;
-  const worst = health.includes("critical") ? "critical" : health.includes("warning") ? "warning" : "";
+  const worst = health.includes("critical")
+    ? "critical"
+    : health.includes("warning")
+      ? "warning"
+      : "";
   card.element.classList.toggle("critical", worst === "critical");
   card.element.classList.toggle("warning", worst === "warning");
   if (!limits.length) return;
   const { below, above } = limits[0];
-  card.healthy.textContent = `healthy ${below !== null ? "≥ " + said(below, fraction) : "≤ " + said(above, fraction)}`;
+  card.healthy.textContent = `healthy ${below !== null ? `≥ ${said(below, fraction)}` : `≤ ${said(above, fraction)}`}`;
 }
 
 /** Shows only metrics whose name or label holds a text. */
 export function filter(text) {
   const wanted = text.trim().toLowerCase();
-  for (const card of cards.values()) card.element.hidden = !`${card.metric.name} ${card.metric.label}`.toLowerCase().includes(wanted);
-  for (const section of document.querySelectorAll("#plots details:has(.cards)")) {
-    const found = [...section.querySelectorAll(".card")].some((card) => !card.hidden);
+  for (const card of cards.values())
+    card.element.hidden = !`${card.metric.name} ${card.metric.label}`
+      .toLowerCase()
+      .includes(wanted);
+  for (const section of all("#plots details:has(.cards)")) {
+    const found = all(".card", section).some((card) => !card.hidden);
     section.hidden = !found;
     if (wanted && found) section.open = true;
   }
 }
 
 /** The metrics whose curves are not those of this key, of the plots near the window. */
-export const wanting = (key) => [...visible].filter((card) => card.key !== key && !card.element.hidden).map((card) => card.metric.name);
+export const wanting = (key) =>
+  [...visible]
+    .filter((card) => card.key !== key && !card.element.hidden)
+    .map((card) => card.metric.name);
 
 /** Draws what the server answered. */
 export function drawCurves(curves, key) {
@@ -109,9 +162,14 @@ export function point(group) {
 }
 
 /** Draws all again, as after a switch. */
-export function redraw() { for (const card of cards.values()) if (card.answer) draw(card); }
+export function redraw() {
+  for (const card of cards.values()) if (card.answer) draw(card);
+}
 
-const sizeOf = (card) => ({ width: Math.max(120, card.picture.clientWidth), height: card.picture.clientHeight });
+const sizeOf = (card) => ({
+  width: Math.max(120, card.picture.clientWidth),
+  height: card.picture.clientHeight,
+});
 
 /** The lines of a card: groups that are shown, the seeds of each, the mean with its interval. */
 function linesOf(card) {
@@ -119,8 +177,16 @@ function linesOf(card) {
   card.answer.forEach((group, i) => {
     if (!group || !isShown(i)) return;
     const many = group.lines.length > 1;
-    if (!many || view.seeds || !group.mean) for (const line of group.lines) lines.push({ group: i, kind: many ? "seed" : "main", x: line.x, ys: [line.y] });
-    if (group.mean) lines.push({ group: i, kind: "mean", x: group.mean.x, ys: [group.mean.y, group.mean.low, group.mean.high] });
+    if (!many || view.seeds || !group.mean)
+      for (const line of group.lines)
+        lines.push({ group: i, kind: many ? "seed" : "main", x: line.x, ys: [line.y] });
+    if (group.mean)
+      lines.push({
+        group: i,
+        kind: "mean",
+        x: group.mean.x,
+        ys: [group.mean.y, group.mean.low, group.mean.high],
+      });
   });
   return lines;
 }
@@ -129,59 +195,151 @@ function draw(card) {
   const lines = linesOf(card);
   card.lines = lines;
   showValues(card);
-  const signature = lines.map((line) => line.group + line.kind).join();
-  if (card.plot && card.signature !== signature) { card.plot.destroy(); card.plot = null; }
+  const signature = lines.map((line) => line.group + line.kind + scaleOf(card, line.group)).join();
+  if (card.plot && card.signature !== signature) {
+    card.plot.destroy();
+    card.plot = null;
+  }
   card.picture.querySelector(".nothing")?.remove();
-  if (!lines.length) { card.picture.append(make("p", { className: "nothing", textContent: card.metric.health.some((_, i) => isShown(i) && isBroken(card, i)) ? "NaN or infinite" : "nothing measured here" })); return; }
+  if (!lines.length) {
+    card.picture.append(
+      make("p", {
+        className: "nothing",
+        textContent: card.metric.health.some((_, i) => isShown(i) && isBroken(card, i))
+          ? "NaN or infinite"
+          : "nothing measured here",
+      }),
+    );
+    return;
+  }
   const data = uPlot.join(lines.map((line) => [line.x, ...line.ys]));
-  if (card.plot) { card.plot.setData(data); return; }
+  if (card.plot) {
+    card.plot.setData(data);
+    return;
+  }
   card.signature = signature;
-  card.plot = new uPlot(optionsOf(card, lines), data, card.picture);
+  card.plot = new Plot(optionsOf(card, lines), data, card.picture);
   listenToTouch(card.plot);
   listenToClicks(card.plot);
 }
 
 function optionsOf(card, lines) {
-  const series = [{}], bands = [];
+  const series = [{}];
+  const bands = [];
   for (const { group, kind } of lines) {
-    const colour = colourOf(group), dash = isDashed(group) ? [8, 3] : undefined;
-    const inked = (alpha) => () => (isFaint(group) ? FAINT : colour + alpha);
-    const line = { stroke: inked(kind === "seed" ? "88" : ""), width: kind === "seed" ? 1 : 1.75, dash: kind === "seed" ? undefined : dash, points: { show: (u) => lines.every((each) => each.x.length < 3), size: 5, fill: colour }, spanGaps: true };
+    const colour = colourOf(group);
+    const dash = isDashed(group) ? [8, 3] : undefined;
+    const inked = (alpha) => () => (isFaint(group) ? ink("faint") + FAINT : colour + alpha);
+    const scale = scaleOf(card, group);
+    const line = {
+      scale,
+      stroke: inked(kind === "seed" ? "88" : ""),
+      width: kind === "seed" ? 1 : 1.75,
+      dash: kind === "seed" ? undefined : dash,
+      points: { show: (_u) => lines.every((each) => each.x.length < 3), size: 5, fill: colour },
+      spanGaps: true,
+    };
     if (kind === "mean") {
-      bands.push({ series: [series.length + 2, series.length + 1], fill: () => colour + (isFaint(group) ? "08" : "2e") });
-      series.push(line, { stroke: "transparent", points: { show: false }, spanGaps: true }, { stroke: "transparent", points: { show: false }, spanGaps: true });
+      bands.push({
+        series: [series.length + 2, series.length + 1],
+        fill: () => colour + (isFaint(group) ? "08" : "2e"),
+      });
+      series.push(
+        line,
+        { scale, stroke: "transparent", points: { show: false }, spanGaps: true },
+        { scale, stroke: "transparent", points: { show: false }, spanGaps: true },
+      );
     } else series.push(line);
   }
-  const axis = { stroke: "#8a9bb0", font: "11px system-ui, sans-serif", grid: { stroke: "#161d28", width: 1 }, ticks: { show: false }, border: { show: false } };
+  const scales = [...new Set(lines.map(({ group }) => scaleOf(card, group)))].sort();
+  const axis = {
+    stroke: ink("label"),
+    font: "11px system-ui, sans-serif",
+    grid: { stroke: ink("plate"), width: 1 },
+    ticks: { show: false },
+    border: { show: false },
+  };
   return {
-    ...sizeOf(card), series, bands, legend: { show: false }, padding: [8, 14, 0, 0],
-    scales: { x: { time: false, range: span }, y: { range: () => rangeOf(card) } },
+    ...sizeOf(card),
+    series,
+    bands,
+    legend: { show: false },
+    padding: [8, 14, 0, 0],
+    scales: {
+      x: { time: false, range: span },
+      ...Object.fromEntries(scales.map((scale) => [scale, { range: () => rangeOf(card, scale) }])),
+    },
     axes: [
-      { ...axis, size: 22, gap: 4, space: 60, values: (u, splits) => splits.map(short) },
-      { ...axis, size: 48, gap: 4, space: 28, values: (u, splits) => splits.map((value) => card.metric.fraction ? Number((value * 100).toPrecision(3)) + "%" : short(value)) },
+      { ...axis, size: 22, gap: 4, space: 60, values: (_u, splits) => splits.map(short) },
+      ...scales.map((scale, i) => ({
+        ...axis,
+        scale,
+        side: i ? 1 : 3, // that of the first environment at the left
+        grid: { ...axis.grid, show: !i },
+        label: scale === "y" ? undefined : scale.slice(2),
+        labelFont: axis.font,
+        labelSize: 14,
+        size: 48,
+        gap: 4,
+        space: 28,
+        values: (_u, splits) =>
+          splits.map((value) =>
+            card.metric.fraction ? `${Number((value * 100).toPrecision(3))}%` : short(value),
+          ),
+      })),
     ],
     cursor: {
-      y: false, points: { show: false }, drag: { x: true, y: false, setScale: false, dist: 6 },
-      bind: { dblclick: () => () => zoomed(null), mouseleave: () => () => moved(null), click: () => null },
+      y: false,
+      points: { show: false },
+      drag: { x: true, y: false, setScale: false, dist: 6 },
+      bind: {
+        dblclick: () => () => zoomed(null),
+        mouseleave: () => () => moved(null),
+        click: () => null,
+      },
     },
     hooks: {
       drawClear: [(u) => drawHealth(u, card.metric)],
       draw: [(u) => drawMarks(u, card)],
       setCursor: [(u) => u.cursor.event && u.cursor.left >= 0 && moved(nearest(u, u.cursor.left))],
-      setSelect: [(u) => {
-        if (u.select.width < 6) return;
-        zoomed([u.posToVal(u.select.left, "x"), u.posToVal(u.select.left + u.select.width, "x")]);
-        u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-      }],
+      setSelect: [
+        (u) => {
+          if (u.select.width < 6) return;
+          zoomed([u.posToVal(u.select.left, "x"), u.posToVal(u.select.left + u.select.width, "x")]);
+          u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+        },
+      ],
     },
   };
 }
 
-/** The range of y: of the groups that are shown, or of the chosen one; without spikes unless they are wanted. */
-function rangeOf(card) {
-  const shown = card.answer.filter((group, i) => group && isShown(i)), chosen = isShown(card.fit ?? 0) && card.answer[card.fit];
-  const ranges = (chosen ? [chosen] : shown).map((group) => (view.outliers ? group.full : group.range));
-  let low = Math.min(...ranges.map(([each]) => each)), high = Math.max(...ranges.map(([, each]) => each));
+/** The name of the y-axis of a group: each environment's own, but for shares and what has a healthy range. */
+function scaleOf({ metric }, group) {
+  const all = environments();
+  if (all.length < 2 || metric.fraction || metric.limits.length) return "y";
+  const { environment } = view.overview.groups[group];
+  return `${all.indexOf(environment)} ${environment || "other"}`;
+}
+
+/** The ranges of the y-axes of a metric's plot, by name. For tests. */
+export function rangesOf(name) {
+  const { series, scales } = cards.get(name).plot;
+  return Object.fromEntries(
+    series.slice(1).map(({ scale }) => [scale, [scales[scale].min, scales[scale].max]]),
+  );
+}
+
+/** The range of a y-axis: of its groups that are shown, or of the chosen one; without spikes unless they are wanted. */
+function rangeOf(card, scale) {
+  const isOn = (i) => isShown(i) && scaleOf(card, i) === scale;
+  const shown = card.answer.filter((group, i) => group && isOn(i));
+  const chosen = card.fit !== null && isOn(card.fit) && card.answer[card.fit];
+  const ranges = (chosen ? [chosen] : shown).map((group) =>
+    view.outliers ? group.full : group.range,
+  );
+  if (!ranges.length) return [0, 1];
+  const low = Math.min(...ranges.map(([each]) => each));
+  const high = Math.max(...ranges.map(([, each]) => each));
   const room = high > low ? 0.07 * (high - low) : Math.abs(low) * 0.1 || 0.5;
   return [low >= 0 ? Math.max(0, low - room) : low - room, high + room];
 }
@@ -190,7 +348,9 @@ function rangeOf(card) {
 const nearest = (plot, left) => plot.data[0][plot.posToIdx(left)] ?? null;
 
 function listenToTouch(plot) {
-  const touch = (event) => event.pointerType !== "mouse" && moved(nearest(plot, event.clientX - plot.over.getBoundingClientRect().left));
+  const touch = (event) =>
+    event.pointerType !== "mouse" &&
+    moved(nearest(plot, event.clientX - plot.over.getBoundingClientRect().left));
   plot.over.addEventListener("pointerdown", touch);
   plot.over.addEventListener("pointermove", touch);
 }
@@ -198,8 +358,12 @@ function listenToTouch(plot) {
 /** A click on a checkpoint's mark opens its page, unless the pointer was dragged. */
 function listenToClicks(plot) {
   let from = 0;
-  plot.over.addEventListener("pointerdown", (event) => { from = event.clientX; });
-  plot.over.addEventListener("mousemove", (event) => { plot.over.style.cursor = checkpointAt(plot, event) ? "pointer" : ""; });
+  plot.over.addEventListener("pointerdown", (event) => {
+    from = event.clientX;
+  });
+  plot.over.addEventListener("mousemove", (event) => {
+    plot.over.style.cursor = checkpointAt(plot, event) ? "pointer" : "";
+  });
   plot.over.addEventListener("click", (event) => {
     const saved = Math.abs(event.clientX - from) < 6 && checkpointAt(plot, event);
     if (saved) open(saved.page, "_blank", "noopener");
@@ -208,11 +372,18 @@ function listenToClicks(plot) {
 
 /** The checkpoint whose mark is under the pointer; under a finger marks are larger. */
 function checkpointAt(plot, event) {
-  const { left, bottom } = plot.over.getBoundingClientRect(), larger = event.pointerType === "touch" ? 2 : 1;
+  const { left, bottom } = plot.over.getBoundingClientRect();
+  const larger = event.pointerType === "touch" ? 2 : 1;
   if (bottom - event.clientY > HIT_HEIGHT * larger) return null;
-  const distance = (saved) => Math.abs(plot.valToPos(saved.at[view.axis], "x") - (event.clientX - left));
-  const near = view.overview.checkpoints.filter((saved) => saved.page && isShown(saved.group) && distance(saved) <= HIT * larger);
-  return near.reduce((best, saved) => (best && distance(best) <= distance(saved) ? best : saved), null);
+  const distance = (saved) =>
+    Math.abs(plot.valToPos(saved.at[view.axis], "x") - (event.clientX - left));
+  const near = view.overview.checkpoints.filter(
+    (saved) => saved.page && isShown(saved.group) && distance(saved) <= HIT * larger,
+  );
+  return near.reduce(
+    (best, saved) => (best && distance(best) <= distance(saved) ? best : saved),
+    null,
+  );
 }
 
 /** Moves the cursor of all plots to a place on the axis; null hides it. */
@@ -226,20 +397,31 @@ export function moveCursor(x) {
 }
 
 /** Whether a group's last value is NaN or infinite. */
-const isBroken = ({ metric }, group) => metric.last[group] === null && metric.health[group] === "critical";
+const isBroken = ({ metric }, group) =>
+  metric.last[group] === null && metric.health[group] === "critical";
 
 /** The value of each group at the cursor, or its last one. */
 function showValues(card) {
-  const parts = [], words = [];
+  const parts = [];
+  const words = [];
   for (const line of card.lines ?? []) {
     if (line.kind === "seed" && card.answer[line.group].mean) continue;
-    const value = view.cursor === null && isBroken(card, line.group) ? NaN : valueAt(line, view.cursor), text = said(value, card.metric.fraction);
+    const value =
+      view.cursor === null && isBroken(card, line.group) ? NaN : valueAt(line, view.cursor);
+    const text = said(value, card.metric.fraction);
     parts.push([line.group, text]);
     words.push(`${view.overview.groups[line.group].name} ${text}`);
   }
-  parts.forEach(([group, text], i) => showValue(card, card.values.children[i] ?? card.values.appendChild(make("button", { type: "button" })), group, text));
+  const { values } = card;
+  for (const [i, [group, text]] of parts.entries()) {
+    const button = values.children[i] ?? values.appendChild(make("button", { type: "button" }));
+    showValue(card, button, group, text);
+  }
   while (card.values.children.length > parts.length) card.values.lastChild.remove();
-  card.picture.setAttribute("aria-label", `${card.metric.label}: ${words.join(", ") || "nothing measured"}`);
+  card.picture.setAttribute(
+    "aria-label",
+    `${card.metric.label}: ${words.join(", ") || "nothing measured"}`,
+  );
 }
 
 /** A group's value; a click fits the plot to this group alone, another click to all. */
@@ -251,14 +433,22 @@ function showValue(card, button, group, text) {
   button.setAttribute("aria-pressed", card.fit === group);
   button.style.color = colourOf(group);
   button.dataset.group = group;
-  button.onclick = () => { card.fit = card.fit === group ? null : group; draw(card); };
+  button.onclick = () => {
+    card.fit = card.fit === group ? null : group;
+    draw(card);
+  };
 }
 
 /** The point of a line that is nearest to a place; none past its ends. */
 function valueAt({ x, ys: [y] }, at) {
   if (at === null || !x.length) return y[y.length - 1];
-  let low = 0, high = x.length - 1;
+  let low = 0;
+  let high = x.length - 1;
   if (at > x[high] * 1.0001 + 1e-9) return null;
-  while (high - low > 1) { const middle = (low + high) >> 1; if (x[middle] < at) low = middle; else high = middle; }
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if (x[middle] < at) low = middle;
+    else high = middle;
+  }
   return at - x[low] <= x[high] - at ? y[low] : y[high];
 }

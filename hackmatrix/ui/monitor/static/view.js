@@ -13,16 +13,34 @@ export const view = {
 };
 
 const NAMES = ["siphon", "credits", "energy", "virus", "cryptog", "daemon", "exit", "text"];
-let colours = null;
+const inks = new Map();
 
-/** The colour of a group of runs. */
-export function colourOf(group) {
-  colours ??= NAMES.map((name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim());
-  return colours[group % colours.length];
+/** A colour of the game by its name, as #rrggbb. */
+export function ink(name) {
+  if (!inks.has(name)) {
+    const style = getComputedStyle(document.documentElement);
+    inks.set(name, style.getPropertyValue(`--${name}`).trim());
+  }
+  return inks.get(name);
 }
 
-/** Whether lines of a group are dashed: every other one, so that colour is not the only difference, and the ninth unlike the first. */
-export const isDashed = (group) => (group + Math.floor(group / NAMES.length)) % 2 === 1;
+/** The colour of a group of runs. */
+export const colourOf = (group) => ink(NAMES[group % NAMES.length]);
+
+/** The environments of the runs, in the order of the groups. */
+export const environments = () => [
+  ...new Set(view.overview.groups.map((each) => each.environment)),
+];
+
+/**
+ * Whether lines of a group are dashed: those of every other environment, or every other group where
+ * there is one environment, so that colour is not the only difference, and the ninth unlike the first.
+ */
+export function isDashed(group) {
+  const all = environments();
+  if (all.length > 1) return all.indexOf(view.overview.groups[group].environment) % 2 === 1;
+  return (group + Math.floor(group / NAMES.length)) % 2 === 1;
+}
 
 /** Whether another group is pointed at. */
 export const isFaint = (group) => view.pointed !== null && view.pointed !== group;

@@ -1,12 +1,18 @@
 // The connection of an exported page to its session, in a worker; in place of that to a server.
 
-const { page } = document.body.dataset, said = document.getElementById("waking");
+const { page } = document.body.dataset;
+const said = document.getElementById("waking");
 const waiting = new Map();
-let worker, count = 0, failed = null;
+let worker;
+let count = 0;
+let failed = null;
 
 /** Does what the server's does; a worker is never lost, so `restore` has nothing to do. */
 export async function connect() {
-  said.textContent = page === "play" ? "Python is loading: this is an example, and your own game comes in a moment." : "Python is loading; you can look around, and moves wait for it.";
+  said.textContent =
+    page === "play"
+      ? "Python is loading: this is an example, and your own game comes in a moment."
+      : "Python is loading; you can look around, and moves wait for it.";
   navigator.serviceWorker?.register(new URL("offline.js", import.meta.url)).catch(() => {}); // else only with a network
 }
 
@@ -34,7 +40,9 @@ export function advise(_, agents, each) {
       each(agent, answer);
     }
   })();
-  return () => { ended = true; };
+  return () => {
+    ended = true;
+  };
 }
 
 /** The worker; it is begun after the first picture, or when it is first asked. */
@@ -60,4 +68,6 @@ function fail(reason) {
   waiting.clear();
 }
 
-export function drop() { worker.terminate(); }
+export function drop() {
+  worker.terminate();
+}

@@ -3,7 +3,10 @@
 import { loadPyodide } from "./pyodide/pyodide.mjs";
 
 const session = open();
-session.then(() => postMessage({ ready: true }), (error) => postMessage({ failed: String(error).trim().split("\n").at(-1) }));
+session.then(
+  () => postMessage({ ready: true }),
+  (error) => postMessage({ failed: String(error).trim().split("\n").at(-1) }),
+);
 
 async function open() {
   const [python, archive] = await Promise.all([loadPyodide(), fetch("python.zip").then(content)]);
@@ -16,7 +19,7 @@ function content(answer) {
   return answer.arrayBuffer();
 }
 
-onmessage = async ({ data: { id, message } }) => {
+self.onmessage = async ({ data: { id, message } }) => {
   const answer = (await session)(JSON.stringify(message));
   postMessage({ id, answer: JSON.parse(answer) });
 };

@@ -1,18 +1,25 @@
 // The coach: a light after each move of the player, and hints in three steps.
 
+import { $ } from "./elements.js";
 import { ask } from "./link.js";
 import { percent } from "./panels.js";
 import { isWatched, store } from "./store.js";
 
-const $ = (id) => document.getElementById(id);
-const FAIR = 0.02, BAD = 0.08; // of winning, that a move costs
+const FAIR = 0.02;
+const BAD = 0.08; // of winning, that a move costs
 let hinted = { at: null, step: 0, best: null };
 
-const isOn = () => $("coach").checked && store.about.playing && store.about.reviews && !isWatched() && !store.position.task;
+const isOn = () =>
+  $("coach").checked &&
+  store.about.playing &&
+  store.about.reviews &&
+  !isWatched() &&
+  !store.position.task;
 
 /** Judges the move that led to the position shown: a light, and its words. */
 export async function judgeMove() {
-  const { game, position } = store, { at, nodes } = game;
+  const { game, position } = store;
+  const { at, nodes } = game;
   $("coached").hidden = !isOn();
   if ($("coached").hidden) return;
   $("hint").disabled = Boolean(position.seen.over);
@@ -22,7 +29,8 @@ export async function judgeMove() {
   if (!game.reviews.has(at)) {
     const answer = await ask({ do: "review", nodes: [at] });
     if (answer.error) return;
-    for (const [number, best, cost] of answer.moves) if (store.game.nodes === nodes) game.reviews.set(number, [best, cost]);
+    for (const [number, best, cost] of answer.moves)
+      if (store.game.nodes === nodes) game.reviews.set(number, [best, cost]);
   }
   if (store.game.at !== at || store.game.nodes !== nodes || hinted.step) return;
   const cost = game.reviews.get(at)[1];
@@ -50,9 +58,18 @@ export async function hint(point) {
 }
 
 function words(best, step) {
-  const program = store.look.programs[best - 5], attacks = store.position.actions[best].cells.length > 0;
-  if (step === 1) return program ? "Hint 1 of 3: run a program." : best === 4 ? "Hint 1 of 3: siphon." : attacks ? "Hint 1 of 3: attack." : "Hint 1 of 3: walk.";
-  if (step === 2 && program) return `Hint 2 of 3: one that costs ${program.credits} credits and ${program.energy} energy.`;
+  const program = store.look.programs[best - 5];
+  const attacks = store.position.actions[best].cells.length > 0;
+  if (step === 1)
+    return program
+      ? "Hint 1 of 3: run a program."
+      : best === 4
+        ? "Hint 1 of 3: siphon."
+        : attacks
+          ? "Hint 1 of 3: attack."
+          : "Hint 1 of 3: walk.";
+  if (step === 2 && program)
+    return `Hint 2 of 3: one that costs ${program.credits} credits and ${program.energy} energy.`;
   if (step === 2 && best < 4) return `Hint 2 of 3: along your ${best < 2 ? "column" : "row"}.`;
   return `${step === 2 ? "Hint 2 of 3" : "The agent's choice"}: ${store.look.actions[best]}.`;
 }

@@ -1,7 +1,17 @@
 // Draws marks (shapes, texts, groups) as SVG by the table that the server gives: the look.
 
 const SVG = "http://www.w3.org/2000/svg";
-const PIECES = new Set(["hp", "player", "virus", "daemon", "glitch", "cryptog", "stunned", "disabled", "from_siphon"]);
+const PIECES = new Set([
+  "hp",
+  "player",
+  "virus",
+  "daemon",
+  "glitch",
+  "cryptog",
+  "stunned",
+  "disabled",
+  "from_siphon",
+]);
 const KINDS = ["player", "virus", "daemon", "glitch", "cryptog"];
 let look;
 
@@ -12,7 +22,7 @@ export function element(name, attributes = {}, ...children) {
   return made;
 }
 
-const idOf = (shape) => "shape-" + shape.replace("+", "-plus");
+const idOf = (shape) => `shape-${shape.replace("+", "-plus")}`;
 
 /** Takes the look, with the light colours if they are wanted: defines its shapes in a hidden SVG, its colours as CSS variables. */
 export function useLook(table, isLight) {
@@ -26,34 +36,55 @@ export function useLook(table, isLight) {
         ? element("path", { d, fill: "none", stroke: colour, "stroke-width": width })
         : element("path", { d, fill: colour });
     });
-    defs.append(element("g", { id: idOf(name), "stroke-linecap": "round", "stroke-linejoin": "round" }, ...paths));
+    defs.append(
+      element(
+        "g",
+        { id: idOf(name), "stroke-linecap": "round", "stroke-linejoin": "round" },
+        ...paths,
+      ),
+    );
   }
-  const holder = element("svg", { width: 0, height: 0, "aria-hidden": "true", class: "defs" }, defs);
+  const holder = element(
+    "svg",
+    { width: 0, height: 0, "aria-hidden": "true", class: "defs" },
+    defs,
+  );
   document.body.append(holder);
-  for (const [name, colour] of Object.entries(look.colours)) document.documentElement.style.setProperty("--" + name, colour);
+  for (const [name, colour] of Object.entries(look.colours))
+    document.documentElement.style.setProperty(`--${name}`, colour);
 }
 
 export const colour = (name) => look.colours[name] ?? name;
 
 export function shape(name, x, y, size, ink) {
-  return element("use", { href: "#" + idOf(name), color: colour(ink), transform: `translate(${x} ${y}) scale(${size / look.cell})` });
+  return element("use", {
+    href: `#${idOf(name)}`,
+    color: colour(ink),
+    transform: `translate(${x} ${y}) scale(${size / look.cell})`,
+  });
 }
 
 export function letters(text, x, y, height, ink) {
   const { height: rows, advance } = look.letter_size;
   const d = [...text].map((letter, i) => moved(look.letters[letter] ?? "", i * advance)).join("");
   return element("path", {
-    d, fill: "none", stroke: colour(ink), "stroke-width": 1, "stroke-linecap": "round", "stroke-linejoin": "round",
+    d,
+    fill: "none",
+    stroke: colour(ink),
+    "stroke-width": 1,
+    "stroke-linecap": "round",
+    "stroke-linejoin": "round",
     transform: `translate(${x} ${y}) scale(${height / rows})`,
   });
 }
 
 export function lettersWidth(text, height) {
   const { width, height: rows, advance } = look.letter_size;
-  return ((text.length - 1) * advance + width) * height / rows;
+  return (((text.length - 1) * advance + width) * height) / rows;
 }
 
-const moved = (path, right) => path.replace(/([ML])([\d.]+) /g, (_, command, x) => `${command}${Number(x) + right} `);
+const moved = (path, right) =>
+  path.replace(/([ML])([\d.]+) /g, (_, command, x) => `${command}${Number(x) + right} `);
 
 function mark(m) {
   if (Array.isArray(m)) return shape(...m);
@@ -92,5 +123,9 @@ export function newPiece(kind) {
 
 /** An icon for HTML. */
 export function icon(name, ink) {
-  return element("svg", { viewBox: "0 0 100 100", class: "icon", "aria-hidden": "true" }, shape(name, 0, 0, 100, ink));
+  return element(
+    "svg",
+    { viewBox: "0 0 100 100", class: "icon", "aria-hidden": "true" },
+    shape(name, 0, 0, 100, ink),
+  );
 }

@@ -1,14 +1,15 @@
 // Sends messages to the session, one at a time, and takes in what comes back.
 
-import { play as animate, stop } from "./animate.js";
+import { play as animate, celebrate, stop } from "./animate.js";
+import { $ } from "./elements.js";
 import { begin, keep, recordEnd } from "./games.js";
 import { ask } from "./link.js";
 import { forgetLink } from "./share.js";
 import { store } from "./store.js";
 
-const $ = (id) => document.getElementById(id);
 const MOST_WAITING = 8; // actions
-let busy = false, waiting = [];
+let busy = false;
+let waiting = [];
 
 /** What shows the answers; `main.js` fills it with functions of `view.js` and `tasks.js`, which send messages themselves. */
 export const screen = {};
@@ -17,7 +18,10 @@ export const isAsking = () => busy;
 export const isBusy = () => busy || document.body.classList.contains("moving");
 
 /** Forgets what was asked of a session that is lost. */
-export function forget() { busy = false; waiting = []; }
+export function forget() {
+  busy = false;
+  waiting = [];
+}
 
 /** Sends a message; if the answer takes long, the page says so meanwhile. */
 export async function request(message) {
@@ -30,7 +34,10 @@ export async function request(message) {
 
 /** Sends a message and shows the position that it leads to; one at a time: actions wait in a row, of others the newest. */
 export async function send(message, options = {}) {
-  if (busy) { wait(message, options); return; }
+  if (busy) {
+    wait(message, options);
+    return;
+  }
   busy = true;
   const before = store.position;
   const answer = await request(message);
@@ -38,8 +45,11 @@ export async function send(message, options = {}) {
   if (answer.error) screen.complain(answer.error);
   if (answer.error || answer.nodes) waiting = waiting.filter(([{ do: name }]) => name !== "act"); // they were meant for another position
   if (answer.board) {
-    if (before && (answer.seen.player.hp < before.seen.player.hp || answer.seen.over)) waiting = []; // think again
-    await take(answer, before, waiting.length ? { hurry: 1 + waiting.length, ...options } : options);
+    const isHit = before && (answer.seen.player.hp < before.seen.player.hp || answer.seen.over);
+    const dropped = isHit ? waiting.length : 0;
+    if (isHit) waiting = []; // think again
+    const hurry = waiting.length ? { hurry: 1 + waiting.length } : {};
+    await take(answer, before, { dropped, ...hurry, ...options });
   }
   if (!busy && waiting.length) await sendNext();
   return answer;
@@ -59,12 +69,27 @@ async function sendNext() {
   $("said").textContent = `${store.look.actions[message.action]}: not possible, ${why}.`;
 }
 
-async function take(answer, before, { still = false, moved = false, hurry = 1, kept = null, same = false } = {}) {
+async function take(
+  answer,
+  before,
+  { still = false, moved = false, hurry = 1, kept = null, same = false, dropped = 0 } = {},
+) {
   if (answer.nodes && !same) begin(kept);
-  if (answer.nodes) Object.assign(store.game, { id: answer.game, nodes: answer.nodes.map(asNode), opinions: new Map(), odds: new Map(), reviews: new Map(), searches: new Map() });
-  for (const node of (answer.added ?? []).map(asNode)) if (!store.game.nodes[node.number]) add(node);
-  if (answer.nodes) for (const node of store.game.nodes) store.game.nodes[node.parent]?.children.push(node.number);
-  for (const [number, value, sure] of answer.opinions ?? []) store.game.opinions.set(number, [value, sure]);
+  if (answer.nodes)
+    Object.assign(store.game, {
+      id: answer.game,
+      nodes: answer.nodes.map(asNode),
+      opinions: new Map(),
+      odds: new Map(),
+      reviews: new Map(),
+      searches: new Map(),
+    });
+  for (const node of (answer.added ?? []).map(asNode))
+    if (!store.game.nodes[node.number]) add(node);
+  if (answer.nodes)
+    for (const node of store.game.nodes) store.game.nodes[node.parent]?.children.push(node.number);
+  for (const [number, value, sure] of answer.opinions ?? [])
+    store.game.opinions.set(number, [value, sure]);
   for (const [number, win, stages] of answer.odds ?? []) store.game.odds.set(number, [win, stages]);
   if (answer.about) screen.setUp(answer.about);
   store.position = answer;
@@ -74,13 +99,21 @@ async function take(answer, before, { still = false, moved = false, hurry = 1, k
   store.game.at = answer.at;
   if ((answer.nodes || answer.added) && !same && location.hash) forgetLink();
   keep(store.game, store.about, store.begun);
-  for (let n = store.game.at; n > 0; n = store.game.nodes[n].parent) store.game.nodes[store.game.nodes[n].parent].visited = n;
-  if (answer.added?.length && answer.seen.over && store.about.playing && !answer.task && isScored(store.game)) recordEnd(store.game.id, answer.seen);
-  if (answer.added?.length && answer.last?.by === "you" && before?.agent) screen.tellVerdict(before.agent, answer.last.action);
+  for (let n = store.game.at; n > 0; n = store.game.nodes[n].parent)
+    store.game.nodes[store.game.nodes[n].parent].visited = n;
+  const isPlayed = Boolean(answer.added?.length) && store.about.playing && !answer.task;
+  if (answer.nodes && !same) store.game.isAided = Boolean(kept?.isAided);
+  if (isPlayed) store.game.isAided ||= isAided(before) || isAided(answer);
+  if (isPlayed && answer.seen.over && isScored(store.game))
+    recordEnd(store.game.id, answer.seen, store.game.isAided);
+  if (answer.added?.length && answer.last?.by === "you" && before?.agent)
+    screen.tellVerdict(before.agent, answer.last.action);
   else if (!answer.added) $("verdict").textContent = "";
   $("said").textContent = answer.last?.told.join(", ") ?? "";
   if (answer.added?.length && store.game.nodes[answer.added[0][1]].children.length > 1)
     $("said").textContent += " A variation begins here; [ and ] go to the other one.";
+  if (dropped)
+    $("said").textContent += `. ${dropped} waiting ${dropped > 1 ? "actions" : "action"} dropped.`;
   screen.show();
   stop();
   const speed = Number($("speed").value) * hurry;
@@ -89,13 +122,33 @@ async function take(answer, before, { still = false, moved = false, hurry = 1, k
     if (!(await animate(answer.last.events, speed))) return;
     document.body.classList.remove("moving");
   }
-  if (store.position === answer) screen.showBoard();
+  if (store.position !== answer) return;
+  screen.showBoard();
+  if (isPlayed && answer.seen.over === "won" && speed > 0) {
+    const { row, col } = answer.seen.player;
+    celebrate(row * 6 + col, speed);
+  }
 }
 
-const asNode = ([number, parent, action, by, step, total, stage, over]) => ({ number, parent, action, by, step, total, stage, over, children: [] });
+/** Whether the player has help at a position: of coach, ghost or an agent. */
+const isAided = ({ controls, task }) =>
+  !task && Boolean(controls || (store.about.reviews && ($("coach").checked || $("ghost").checked)));
+
+const asNode = ([number, parent, action, by, step, total, stage, over]) => ({
+  number,
+  parent,
+  action,
+  by,
+  step,
+  total,
+  stage,
+  over,
+  children: [],
+});
 
 /** Whether all of the game was played here by hand, and nothing was taken back. */
-const isScored = ({ nodes, at }) => nodes.length === nodes[at].step + 1 && nodes.every(({ by }) => by === "" || by === "you");
+const isScored = ({ nodes, at }) =>
+  nodes.length === nodes[at].step + 1 && nodes.every(({ by }) => by === "" || by === "you");
 
 function add(node) {
   store.game.nodes[node.number] = node;

@@ -2,8 +2,11 @@
 
 import { treeOf } from "./share.js";
 
-const MOST = 30, DELAY = 300; // milliseconds in which changes are kept together
-let timer = null, later = null, current = null;
+const MOST = 30;
+const DELAY = 300; // milliseconds in which changes are kept together
+let timer = null;
+let later = null;
+let current = null;
 
 const name = (about) => `hackmatrix-games-${about.playing ? "play" : "watch"}`;
 
@@ -14,21 +17,38 @@ function write(about, games) {
     try {
       localStorage.setItem(name(about), JSON.stringify(games.slice(0, count)));
       return;
-    } catch { /* no room for the oldest */ }
+    } catch {
+      /* no room for the oldest */
+    }
   }
   localStorage.removeItem(name(about));
 }
 
 /** From now on another game is kept: one that was kept before, or a new one. */
-export function begin(kept = null) { finish(); current = kept?.key ?? Date.now(); }
+export function begin(kept = null) {
+  finish();
+  current = kept?.key ?? Date.now();
+}
 
 /** Keeps the game soon, in the place of what was kept of it. */
 export function keep(game, about, begun) {
   if (current === null || game.isTask || about.shared) return;
   later = () => {
     const games = keptGames(about).filter(({ key, nodes }) => key !== current && nodes.length);
-    const steps = Math.max(...game.nodes.map(({ step }) => step)), end = game.nodes.find(({ over }) => over);
-    write(about, [{ key: current, begun, ...treeOf(game), steps, stage: Math.max(...game.nodes.map(({ stage }) => stage)), over: end?.over ?? null }, ...games]);
+    const steps = Math.max(...game.nodes.map(({ step }) => step));
+    const end = game.nodes.find(({ over }) => over);
+    write(about, [
+      {
+        key: current,
+        begun,
+        ...treeOf(game),
+        isAided: game.isAided,
+        steps,
+        stage: Math.max(...game.nodes.map(({ stage }) => stage)),
+        over: end?.over ?? null,
+      },
+      ...games,
+    ]);
   };
   clearTimeout(timer);
   timer = setTimeout(finish, DELAY);
@@ -40,7 +60,11 @@ export function finish() {
   later = null;
 }
 
-export const remove = (about, key) => write(about, keptGames(about).filter((game) => game.key !== key));
+export const remove = (about, key) =>
+  write(
+    about,
+    keptGames(about).filter((game) => game.key !== key),
+  );
 
 /** The game to go on with after the page has begun: not where the server was given another one. */
 export function unfinished(about, begun) {
@@ -51,23 +75,35 @@ export function unfinished(about, begun) {
 /** Lists the kept games in a dialog; `open(kept)` is told. */
 export function listGames(list, about, open) {
   const games = keptGames(about).filter(({ nodes }) => nodes.length);
-  list.replaceChildren(...games.map((game) => {
-    const row = document.createElement("li"), take = document.createElement("button"), drop = document.createElement("button");
-    const ended = { won: "won", died: "lost" }[game.over] ?? game.over ?? "not over";
-    const when = new Date(game.key).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
-    take.textContent = `Game ${game.seed}: stage ${game.stage}, ${game.steps} ${game.steps === 1 ? "move" : "moves"}, ${ended}`;
-    take.title = `begun ${when}`;
-    drop.textContent = "✕";
-    drop.setAttribute("aria-label", `delete game ${game.seed}`);
-    take.addEventListener("click", () => open(game));
-    drop.addEventListener("click", () => { remove(about, game.key); row.remove(); });
-    row.append(take, drop);
-    return row;
-  }));
+  list.replaceChildren(
+    ...games.map((game) => {
+      const row = document.createElement("li");
+      const take = document.createElement("button");
+      const drop = document.createElement("button");
+      const ended = { won: "won", died: "lost" }[game.over] ?? game.over ?? "not over";
+      const when = new Date(game.key).toLocaleString([], {
+        dateStyle: "medium",
+        timeStyle: "short",
+      });
+      take.textContent = `Game ${game.seed}: stage ${game.stage}, ${game.steps} ${game.steps === 1 ? "move" : "moves"}, ${ended}`;
+      take.title = `begun ${when}`;
+      drop.textContent = "✕";
+      drop.setAttribute("aria-label", `delete game ${game.seed}`);
+      take.addEventListener("click", () => open(game));
+      drop.addEventListener("click", () => {
+        remove(about, game.key);
+        row.remove();
+      });
+      row.append(take, drop);
+      return row;
+    }),
+  );
   if (!games.length) fill(list, []);
 }
 
-const BEST = "hackmatrix-best", STREAKS = "hackmatrix-streaks", MOST_BEST = 10;
+const BEST = "hackmatrix-best";
+const STREAKS = "hackmatrix-streaks";
+const MOST_BEST = 10;
 
 function listed(name) {
   try {
@@ -80,7 +116,9 @@ function listed(name) {
 function writeList(name, list) {
   try {
     localStorage.setItem(name, JSON.stringify(list));
-  } catch { /* no room: the table stays as it is */ }
+  } catch {
+    /* no room: the table stays as it is */
+  }
 }
 
 /** The ten best games that were played here: wins first, then by score, then by stage. */
@@ -89,38 +127,96 @@ export const bestGames = () => listed(BEST);
 /** Series of wins with no lost game between them, the greatest sum of scores first; one that goes on is `open`. */
 export const bestStreaks = () => listed(STREAKS);
 
-/** Takes the end of a game into both tables; a game that ended the same way counts once. */
-export function recordEnd(seed, { over, stage, player: { score } }) {
+/** Takes the end of a game into the tables; one that ended the same way counts once, one with help for no streak. */
+export function recordEnd(seed, { over, stage, player: { score } }, isAided) {
   const game = { seed, won: over === "won", score, stage };
   const others = bestGames().filter((other) => JSON.stringify(other) !== JSON.stringify(game));
-  const best = [...others, game].sort((one, other) => other.won - one.won || other.score - one.score || other.stage - one.stage);
+  const best = [...others, game].sort(
+    (one, other) => other.won - one.won || other.score - one.score || other.stage - one.stage,
+  );
   writeList(BEST, best.slice(0, MOST_BEST));
-  recordStreak(game);
+  if (!isAided) recordStreak(game);
 }
 
 function recordStreak({ seed, won, score }) {
-  const streaks = bestStreaks(), mine = streaks.find(({ open }) => open) ?? { seeds: [], score: 0, open: true };
+  const streaks = bestStreaks();
+  const mine = streaks.find(({ open }) => open) ?? { seeds: [], score: 0, open: true };
   if (won && mine.seeds.includes(seed)) return; // played again
-  const next = won ? { seeds: [...mine.seeds, seed], score: mine.score + score, open: true } : { ...mine, open: false };
+  const next = won
+    ? { seeds: [...mine.seeds, seed], score: mine.score + score, open: true }
+    : { ...mine, open: false };
   const others = streaks.filter(({ open }) => !open);
-  const ranked = [...others, ...(next.seeds.length ? [next] : [])].sort((one, other) => other.score - one.score || other.seeds.length - one.seeds.length);
-  writeList(STREAKS, ranked.filter(({ open }, place) => open || place < MOST_BEST));
+  const ranked = [...others, ...(next.seeds.length ? [next] : [])].sort(
+    (one, other) => other.score - one.score || other.seeds.length - one.seeds.length,
+  );
+  writeList(
+    STREAKS,
+    ranked.filter(({ open }, place) => open || place < MOST_BEST),
+  );
 }
 
-const winsOf = ({ seeds, score }) => `${seeds.length} ${seeds.length > 1 ? "wins" : "win"} in a row, score ${score}`;
+// The mean scores of agents' streaks (docs/page.md).
+const AGENTS_STREAKS = [
+  ["score", 179],
+  ["shipped", 1.9],
+  ["scripted", 1.6],
+];
 
-/** The streak that goes on, in words; empty if there is none. */
+const winsOf = ({ seeds, score }) =>
+  `${seeds.length} ${seeds.length > 1 ? "wins" : "win"} in a row, score ${score}`;
+
+/** The streak that goes on, and the next rung of the ladder, in words; empty if there is none. */
 export function streakWords() {
   const mine = bestStreaks().find(({ open }) => open);
-  return mine ? `${winsOf(mine)}.` : "";
+  if (!mine) return "";
+  const next = AGENTS_STREAKS.findLast(([, score]) => score > mine.score);
+  return `${winsOf(mine)}.${next ? ` Next: ${next[0]}, ${next[1]}.` : " Above every agent."}`;
 }
 
-export function listBest(games, streaks) {
-  fill(games, bestGames().map(({ seed, won, score, stage }) => `${won ? "won" : `stage ${stage}`}, score ${score}, game ${seed}`));
-  fill(streaks, bestStreaks().slice(0, MOST_BEST).map((streak) => `${winsOf(streak)}${streak.open ? ", goes on" : ""}`));
+export function listBest(games, streaks, ladder) {
+  fill(
+    games,
+    bestGames().map(
+      ({ seed, won, score, stage }) =>
+        `${won ? "won" : `stage ${stage}`}, score ${score}, game ${seed}`,
+    ),
+  );
+  showLadder(ladder);
+  fill(
+    streaks,
+    bestStreaks()
+      .slice(0, MOST_BEST)
+      .map((streak) => `${winsOf(streak)}${streak.open ? ", goes on" : ""}`),
+  );
+}
+
+/** The rungs of the ladder, the highest first: who stands there, the score, and whether it is the player. */
+function rungs() {
+  const best = bestStreaks()[0];
+  const mine = best ? [["you, at best", best.score, true]] : [];
+  return [...mine, ...AGENTS_STREAKS].sort((one, other) => other[1] - one[1]);
+}
+
+function showLadder(list) {
+  list.replaceChildren(
+    ...rungs().map(([name, score, isMine]) => {
+      const rung = document.createElement("li");
+      rung.className = isMine ? "mine" : "";
+      rung.append(
+        Object.assign(document.createElement("span"), { textContent: name }),
+        Object.assign(document.createElement("b"), { textContent: String(score) }),
+      );
+      return rung;
+    }),
+  );
 }
 
 function fill(list, lines) {
-  list.replaceChildren(...lines.map((textContent) => Object.assign(document.createElement("li"), { textContent })));
-  if (!lines.length) list.append(Object.assign(document.createElement("li"), { textContent: "None yet.", className: "quiet" }));
+  list.replaceChildren(
+    ...lines.map((textContent) => Object.assign(document.createElement("li"), { textContent })),
+  );
+  if (!lines.length)
+    list.append(
+      Object.assign(document.createElement("li"), { textContent: "None yet.", className: "quiet" }),
+    );
 }

@@ -8,7 +8,10 @@ const PLACES = "1234567890qwertyuiop"; // of owned programs, as in the original
 const isLetter = (key) => /^[a-z]$/.test(key);
 
 /** What the page writes on a program: its key, or that of its `place` among the owned ones; with the mark `shift` where WASD moves and letters need it. */
-export const labelOf = (program, shift, wasd, place = -1) => place >= 0 ? (PLACES[place] ?? "").toUpperCase() : (wasd && isLetter(program.key) ? shift : "") + program.key.toUpperCase();
+export const labelOf = (program, shift, wasd, place = -1) =>
+  place >= 0
+    ? (PLACES[place] ?? "").toUpperCase()
+    : (wasd && isLetter(program.key) ? shift : "") + program.key.toUpperCase();
 
 /** The action of a key press, or null. `owned` are the names of programs that keys run by their place, if they do. */
 export function actionOf(event, programs, wasd, owned = null) {
@@ -17,7 +20,9 @@ export function actionOf(event, programs, wasd, owned = null) {
   if (wasd && isLetter(key) && !event.shiftKey) return WASD[key] ?? null;
   if (key === "s" && !wasd) return 4;
   const place = owned ? PLACES.indexOf(key) : -1;
-  const number = programs.findIndex((program) => owned ? place >= 0 && program.name === owned[place] : program.key === key);
+  const number = programs.findIndex((program) =>
+    owned ? place >= 0 && program.name === owned[place] : program.key === key,
+  );
   return number < 0 ? null : number + 5;
 }
 
@@ -45,18 +50,29 @@ export const WATCHING = [
 ];
 
 export function fillKeys(table, programs, watching, wasd) {
-  const moves = wasd ? [["W A S D ← ↑ ↓ →", GENERAL[0][1]], ["E", GENERAL[1][1]]] : GENERAL.slice(0, 2);
+  const moves = wasd
+    ? [
+        ["W A S D ← ↑ ↓ →", GENERAL[0][1]],
+        ["E", GENERAL[1][1]],
+      ]
+    : GENERAL.slice(0, 2);
   const rows = [
-    ...moves, ...GENERAL.slice(2), ...(watching ? WATCHING : []),
+    ...moves,
+    ...GENERAL.slice(2),
+    ...(watching ? WATCHING : []),
     ...programs.map((p) => [labelOf(p, "Shift + ", wasd), `${p.name}: ${p.does}`]),
   ];
-  table.replaceChildren(...rows.map(([keys, does]) => {
-    const row = document.createElement("tr"), head = document.createElement("th"), cell = document.createElement("td");
-    const kbd = document.createElement("kbd");
-    kbd.textContent = keys;
-    head.append(kbd);
-    cell.textContent = does;
-    row.append(head, cell);
-    return row;
-  }));
+  table.replaceChildren(
+    ...rows.map(([keys, does]) => {
+      const row = document.createElement("tr");
+      const head = document.createElement("th");
+      const cell = document.createElement("td");
+      const kbd = document.createElement("kbd");
+      kbd.textContent = keys;
+      head.append(kbd);
+      cell.textContent = does;
+      row.append(head, cell);
+      return row;
+    }),
+  );
 }

@@ -2,7 +2,10 @@
 
 const REFUSED = 1013; // the server has too many sessions
 const waiting = new Map();
-let socket, count = 0, reopen = null, refused = "";
+let socket;
+let count = 0;
+let reopen = null;
+let refused = "";
 
 function address() {
   const found = new URL("session", location.href);
@@ -14,7 +17,9 @@ function address() {
 /** Connects; `lost(isLost, why)` is told when the connection goes and comes, `restore()` what to send, `changed()` when others changed the game. */
 export function connect(lost, restore, changed) {
   socket = new WebSocket(address());
-  const opened = new Promise((resolve) => { socket.onopen = resolve; });
+  const opened = new Promise((resolve) => {
+    socket.onopen = resolve;
+  });
   socket.onmessage = (event) => {
     const answer = JSON.parse(event.data);
     if (answer.id === undefined) changed();
@@ -24,18 +29,27 @@ export function connect(lost, restore, changed) {
   };
   socket.onclose = (event) => {
     refused = event.code === REFUSED ? event.reason : "";
-    for (const resolve of waiting.values()) resolve({ error: refused || "The connection was lost." });
+    for (const resolve of waiting.values())
+      resolve({ error: refused || "The connection was lost." });
     waiting.clear();
     lost(true, refused);
     clearTimeout(reopen);
-    reopen = setTimeout(() => connect(lost, restore, changed).then(() => { lost(false); return restore(); }), 1000);
+    reopen = setTimeout(
+      () =>
+        connect(lost, restore, changed).then(() => {
+          lost(false);
+          return restore();
+        }),
+      1000,
+    );
   };
   return opened;
 }
 
 /** Sends a message; resolves to its answer. */
 export function ask(message) {
-  if (socket.readyState !== WebSocket.OPEN) return Promise.resolve({ error: refused || "Not connected." });
+  if (socket.readyState !== WebSocket.OPEN)
+    return Promise.resolve({ error: refused || "Not connected." });
   const id = ++count;
   socket.send(JSON.stringify({ ...message, id }));
   return new Promise((resolve) => waiting.set(id, resolve));
@@ -43,10 +57,12 @@ export function ask(message) {
 
 /** Asks agents of the position that a message opens, in another session; `each(agent, answer)` is told. Returns what ends it. */
 export function advise(opening, agents, each) {
-  const other = new WebSocket(address()), left = new Set(agents);
+  const other = new WebSocket(address());
+  const left = new Set(agents);
   other.onopen = () => {
     other.send(JSON.stringify({ ...opening, id: 0 }));
-    agents.forEach((agent, i) => other.send(JSON.stringify({ do: "others", agent, id: i + 1 })));
+    for (const [i, agent] of agents.entries())
+      other.send(JSON.stringify({ do: "others", agent, id: i + 1 }));
   };
   other.onmessage = ({ data }) => {
     const answer = JSON.parse(data);
@@ -54,9 +70,16 @@ export function advise(opening, agents, each) {
     left.delete(agents[answer.id - 1]);
     each(agents[answer.id - 1], answer);
   };
-  other.onclose = ({ reason }) => { for (const agent of left) each(agent, { error: reason || "the connection was lost" }); };
-  return () => { other.onclose = null; other.close(); };
+  other.onclose = ({ reason }) => {
+    for (const agent of left) each(agent, { error: reason || "the connection was lost" });
+  };
+  return () => {
+    other.onclose = null;
+    other.close();
+  };
 }
 
 /** Closes the connection as a lost network would. For tests. */
-export function drop() { socket.close(); }
+export function drop() {
+  socket.close();
+}

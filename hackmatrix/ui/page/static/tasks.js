@@ -1,12 +1,14 @@
 // Rooms of the tutorial and puzzles, today's game, and the line that says what is to be done.
 
+import { $ } from "./elements.js";
 import { send } from "./exchange.js";
 import { bestGames } from "./games.js";
 import { store } from "./store.js";
 
-const $ = (id) => document.getElementById(id);
-const LEARNED = "hackmatrix-tutorial", SOLVING = "hackmatrix-puzzles";
-const FIRST_RATING = 1000, SWING = 32;
+const LEARNED = "hackmatrix-tutorial";
+const SOLVING = "hackmatrix-puzzles";
+const FIRST_RATING = 1000;
+const SWING = 32;
 
 export const openRoom = (number) => send({ do: "lesson", number }, { still: true });
 
@@ -16,7 +18,13 @@ export const isNew = () => !bestGames().length && localStorage.getItem(LEARNED) 
 /** Rating, streak and the puzzles that were done, of this browser. */
 export function solving() {
   try {
-    return { rating: FIRST_RATING, streak: 0, best: 0, done: [], ...JSON.parse(localStorage.getItem(SOLVING)) };
+    return {
+      rating: FIRST_RATING,
+      streak: 0,
+      best: 0,
+      done: [],
+      ...JSON.parse(localStorage.getItem(SOLVING)),
+    };
   } catch {
     return { rating: FIRST_RATING, streak: 0, best: 0, done: [] };
   }
@@ -32,28 +40,58 @@ export function openPuzzle() {
 export function record({ kind, number, of, rating, outcome }) {
   const mine = solving();
   if (kind !== "puzzle" || !outcome || mine.done.includes(number)) return;
-  const isRight = outcome === "done", expected = 1 / (1 + 10 ** ((rating - mine.rating) / 400));
-  const done = [...mine.done, number], streak = isRight ? mine.streak + 1 : 0;
-  localStorage.setItem(SOLVING, JSON.stringify({
-    rating: mine.rating + SWING * (isRight - expected), streak, best: Math.max(streak, mine.best), done: done.length < of ? done : [],
-  }));
+  const isRight = outcome === "done";
+  const expected = 1 / (1 + 10 ** ((rating - mine.rating) / 400));
+  const done = [...mine.done, number];
+  const streak = isRight ? mine.streak + 1 : 0;
+  localStorage.setItem(
+    SOLVING,
+    JSON.stringify({
+      rating: mine.rating + SWING * (Number(isRight) - expected),
+      streak,
+      best: Math.max(streak, mine.best),
+      done: done.length < of ? done : [],
+    }),
+  );
 }
 
 /** The line over the words: the goal of the stage, or a task and the way on. */
 export function showGoal({ seen, task }) {
-  const outcome = task?.outcome ?? null, isLast = task?.kind === "room" && task.number === task.of - 1;
+  const outcome = task?.outcome ?? null;
+  const isLast = task?.kind === "room" && task.number === task.of - 1;
   if (outcome === "done" && isLast) localStorage.setItem(LEARNED, "done");
   $("goal").classList.toggle("task", Boolean(task));
   $("goal").dataset.outcome = outcome ?? "";
-  $("goal-title").textContent = task ? titleOf(task) : seen.over ? "" : `Stage ${seen.stage} of ${store.look.stages}: reach the exit`;
-  $("goal-text").textContent = !task ? "" : task.kind === "puzzle" ? `${task.text}${standing(outcome)}` : outcome === "done" ? "Well done." : outcome === "lost" ? "Not quite." : task.text;
+  $("goal-title").textContent = task
+    ? titleOf(task)
+    : seen.over
+      ? ""
+      : `Stage ${seen.stage} of ${store.look.stages}: reach the exit`;
+  $("goal-text").textContent = !task
+    ? ""
+    : task.kind === "puzzle"
+      ? `${task.text}${standing(outcome)}`
+      : outcome === "done"
+        ? "Well done."
+        : outcome === "lost"
+          ? "Not quite."
+          : task.text;
   $("task-next").hidden = !task;
-  $("task-next").textContent = !outcome ? "Skip" : task.kind === "puzzle" ? "Next puzzle" : outcome === "lost" ? "Again" : isLast ? "Play" : "Next room";
-  $("task-leave").hidden = !task || outcome === "done" && isLast;
-  $("learn").hidden = Boolean(task) || !isNew() || seen.stage > 1 || seen.over !== null;
+  $("task-next").textContent = !outcome
+    ? "Skip"
+    : task.kind === "puzzle"
+      ? "Next puzzle"
+      : outcome === "lost"
+        ? "Again"
+        : isLast
+          ? "Play"
+          : "Next room";
+  $("task-leave").hidden = !task || (outcome === "done" && isLast);
+  $("welcome").hidden = Boolean(task) || !isNew() || seen.stage > 1 || seen.over !== null;
 }
 
-const titleOf = ({ kind, title, number, of }) => kind === "room" ? `${number + 1} of ${of}: ${title}` : title;
+const titleOf = ({ kind, title, number, of }) =>
+  kind === "room" ? `${number + 1} of ${of}: ${title}` : title;
 
 function standing(outcome) {
   const { rating, streak } = solving();
@@ -80,12 +118,16 @@ export const today = () => new Date().toISOString().slice(0, 10).replaceAll("-",
 export const isDaily = (id) => /^20\d{6}$/.test(id);
 
 /** Stages cleared by whom the position or the end belongs to. */
-export const clearedBy = ({ over, stage }, stages) => over === "won" ? stages : stage - 1;
+export const clearedBy = ({ over, stage }, stages) => (over === "won" ? stages : stage - 1);
 
-/** The end of a game in a line of signs, to be shared: a day's game by its date. */
-export function strip(id, seen, stages) {
-  const name = isDaily(id) ? `${id.slice(0, 4)}-${id.slice(4, 6)}-${id.slice(6)}` : `game ${id}`;
-  return `HackMatrix ${name}: ${squares(clearedBy(seen, stages), seen.player.score, stages)}`;
+/** What a game is called where it is shared: a day's by its date. */
+export const nameOf = (id) =>
+  isDaily(id) ? `${id.slice(0, 4)}-${id.slice(4, 6)}-${id.slice(6)}` : `game ${id}`;
+
+/** The end of a game in lines of signs, and the agent's if it is known: stages cleared and score of each. */
+export function strips(id, mine, agents, stages) {
+  const squares = ({ cleared, score }) =>
+    `${"🟩".repeat(cleared)}${"⬛".repeat(stages - cleared)} ${cleared} of ${stages}, score ${score}`;
+  const first = `HackMatrix ${nameOf(id)}: ${squares(mine)}`;
+  return agents ? `${first}\nThe agent: ${squares(agents)}` : first;
 }
-
-export const squares = (cleared, score, stages) => `${"🟩".repeat(cleared)}${"⬛".repeat(stages - cleared)} ${cleared} of ${stages}, score ${score}`;
