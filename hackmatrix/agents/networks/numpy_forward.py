@@ -198,12 +198,11 @@ def _player_centred_shapes(config: NetworkConfig) -> Iterator[tuple[str, list[in
         yield f"params.{name}", [rows, width]
         yield f"params.{name}_bias", [width]
     inputs = hidden + NUM_DIRECTIONS * narrow
-    for number in range(config.num_layers):
-        yield from _dense_shapes(f"trunk_{number}", inputs, hidden)
+    for index in range(config.num_layers):
+        yield from _dense_shapes(f"trunk_{index}", inputs, hidden)
         inputs = hidden
-        if config.layer_norm:
-            for name in ("scale", "bias"):
-                yield f"params.norm_{number}.{name}", [hidden]
+        for name in ("scale", "bias") if config.layer_norm else ():
+            yield f"params.norm_{index}.{name}", [hidden]
     yield from _dense_shapes("logits", inputs, NUM_ACTIONS)
     yield from _dense_shapes("value", inputs, 1)
     yield from _dense_shapes("step_trunk", inputs, narrow)

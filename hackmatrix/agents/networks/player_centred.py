@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 
 from hackmatrix.agents.networks.architectures import NetworkConfig
+from hackmatrix.agents.networks.feature_network import default_platform
 from hackmatrix.agents.networks.mlp import Dense, relu
 from hackmatrix.agents.networks.network import Network
 from hackmatrix.agents.networks.rows import (
@@ -28,9 +29,9 @@ from hackmatrix.agents.networks.rows import (
 )
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.jax_defaults import with_jax_defaults
+from hackmatrix.environments.hackmatrix.engines import engine_of
 from hackmatrix.environments.hackmatrix.observations import COMPACT, records_of_features
 from hackmatrix.environments.interface.environment import Environment, PyTree, optional_members
-from hackmatrix.game import native
 from hackmatrix.game.rules.actions import NUM_DIRECTIONS
 from hackmatrix.game.rules.observation import FEATURE_SIZE, RECORD_SIZE
 
@@ -157,11 +158,7 @@ def sum_rows(records: Array, player: Array, direction: Array) -> tuple[Array, Ar
 
 def _sums_natively() -> bool:
     """Whether JAX runs on CPUs and the native engine is there."""
-    if not native.available or jax.default_backend() != "cpu":
-        return False
-    from hackmatrix.game.native import _native
-
-    return hasattr(_native, "XLA_HANDLERS")
+    return default_platform() == "cpu" and engine_of("auto").NAME == "native"
 
 
 def _counted_sums(rows: Array, weights: Array) -> Array:

@@ -28,13 +28,85 @@ struct Definition {
 };
 constexpr int DEFINITION_TABLES = sizeof(Definition) / sizeof(Table);
 
-// What lies on a cell of the mirrored board.
-struct Piece { int row, col, symbol, content; };
+// The tables as records are read by them: what follows from them is worked out once for a batch.
+class Reader {
+  public:
+    explicit Reader(const Definition& tables) : tables(tables) {
+        for (size_t i = 0; i < tables.symbol_parts.rows; i++) {
+            const int32_t* part = tables.symbol_parts[i];
+            parts[part[0]].push_back({part[1], tables.parts[part[2]]});
+        }
+        int planes[SYMBOLS] = {};
+        for (size_t symbol = 0; symbol < tables.symbols.rows; symbol++)
+            for (const Part& part : parts[symbol]) planes[symbol] |= 1 << part.source;
+        for (int filled = 0; filled < 1 << PLANES; filled++)
+            for (size_t symbol = 0; symbol < tables.symbols.rows; symbol++)
+                if (planes[symbol] & filled) readable[filled].push_back(symbol);
+        for (int view = 0; view < 2; view++) {
+            const ViewTables& of = view ? tables.direction : tables.player;
+            for (size_t i = 0; i < of.around.rows; i++) {
+                const int32_t* table = of.around[i];
+                around[view][table[0]] = {table[1], table[2], table[3]};
+                has_rows[table[0]] = true;
+            }
+            for (size_t i = 0; i < of.on_board.rows; i++) {
+                const int32_t* table = of.on_board[i];
+                on_board[view][table[0]] = {table[1], table[2], 0};
+                has_rows[table[0]] = true;
+            }
+        }
+        for (int view = 0; view < VIEWS; view++)
+            for (int player = 0; player < CELLS; player++) look(view, player);
+    }
+
+    struct Part { int source; const int32_t* of_bytes; };
+    struct Rows { int first, size, reach; };  // size 0: there are none
+    struct Step { int row, col; };
+
+    // A view from a cell of the player.
+    struct Sight {
+        int row, col, origin;
+        std::vector<uint8_t> cells;  // of `ViewTables::joint`
+    };
+
+    static Step forward(int view) { return view ? Step{ROWS[view - 1], COLS[view - 1]} : Step{1, 0}; }
+    static Step side(Step forward) { return {std::abs(forward.col), std::abs(forward.row)}; }
+
+    const Definition& tables;
+    std::vector<Part> parts[SYMBOLS];
+    std::vector<uint8_t> readable[1 << PLANES];  // symbols of cells, by planes that are not 0
+    Rows around[2][SYMBOLS] = {}, on_board[2][SYMBOLS] = {};
+    bool has_rows[SYMBOLS] = {};
+    Sight sights[VIEWS][CELLS];
+
+  private:
+    void look(int view, int player) {
+        Step ahead = forward(view), aside = side(ahead);
+        Sight& sight = sights[view][player];
+        sight.row = player / SIZE + (view ? ahead.row : 0);
+        sight.col = player % SIZE + (view ? ahead.col : 0);
+        auto cell_at = [](int row, int col) {
+            return row < 0 || row >= SIZE || col < 0 || col >= SIZE ? BEYOND : row * SIZE + col;
+        };
+        sight.origin = cell_at(sight.row, sight.col);
+        const Table& joint = view ? tables.direction.joint : tables.player.joint;
+        for (size_t i = 0; i < joint.rows; i++) {
+            int along = joint[i][2], across = joint[i][3];
+            sight.cells.push_back(cell_at(sight.row + along * ahead.row + across * aside.row,
+                                          sight.col + along * ahead.col + across * aside.col));
+        }
+    }
+};
 
 // A record as symbols, mirrored so that the exit lies where rows and columns grow.
 class Symbols {
   public:
-    Symbols(const Definition& tables, const uint8_t* bytes) : tables(tables) {
+    explicit Symbols(const Reader& reader) : reader(reader), tables(reader.tables) {
+        for (size_t symbol = 0; symbol < tables.symbols.rows; symbol++)
+            contents[BEYOND][symbol] = tables.symbols[symbol][1];
+    }
+
+    void read(const uint8_t* bytes) {
         Record record{bytes};
         bool rows = false, cols = false;
         for (int cell = 0; cell < CELLS; cell++) {
@@ -46,50 +118,41 @@ class Symbols {
             int row = cell / SIZE, col = cell % SIZE;
             return (rows ? SIZE - 1 - row : row) * SIZE + (cols ? SIZE - 1 - col : col);
         };
+        pieces.clear();
+        std::memset(contents, 0, BEYOND * SYMBOLS);
         for (int cell = 0; cell < CELLS; cell++) read_cell(record, cell, mirrored(cell));
-        for (size_t symbol = 0; symbol < tables.symbols.rows; symbol++)
-            content[BEYOND][symbol] = tables.symbols[symbol][1];
         player = mirrored(std::min(record.byte(NumberAt::cell), CELLS - 1));
         read_quantities(bytes);
     }
 
     // Adds the rows of a view.
     void add_rows(int view, std::vector<int32_t>& to) const {
-        const ViewTables& of = view ? tables.direction : tables.player;
-        int forward[2] = {1, 0}, row = player / SIZE, col = player % SIZE;
-        if (view) {
-            forward[0] = ROWS[view - 1], forward[1] = COLS[view - 1];
-            row += forward[0], col += forward[1];
-        }
-        int side[2] = {std::abs(forward[1]), std::abs(forward[0])};
+        bool turned = view > 0;
+        const ViewTables& of = turned ? tables.direction : tables.player;
+        const Reader::Sight& sight = reader.sights[view][player];
         const int32_t* barrier = tables.barrier[0];
-        if (view && content[cell_at(row, col)][barrier[0]] == barrier[1]) return;
-        int32_t around[SYMBOLS][3] = {};  // by symbol
-        for (size_t i = 0; i < of.around.rows; i++)
-            std::copy_n(of.around[i] + 1, 3, around[of.around[i][0]]);
+        if (turned && contents[sight.origin][barrier[0]] == barrier[1]) return;
+        Reader::Step ahead = Reader::forward(view), aside = Reader::side(ahead);
         for (const Piece& piece : pieces) {
-            auto [first, size, reach] = around[piece.symbol];
-            int rows = piece.row - row, cols = piece.col - col;
-            if (!size || std::abs(rows) + std::abs(cols) > reach) continue;
-            int along = rows * forward[0] + cols * forward[1], across = rows * side[0] + cols * side[1];
-            int offset = (along + SIZE - 1) * REACH + across + SIZE - 1;
-            to.push_back(first + offset * size + piece.content - 1);
-        }
-        for (size_t i = 0; i < of.on_board.rows; i++) {
-            const int32_t* table = of.on_board[i];
-            for (int cell = 0; cell < CELLS; cell++)
-                if (int symbol = content[cell][table[0]])
-                    to.push_back(table[1] + cell * table[2] + symbol - 1);
+            int rows = piece.row - sight.row, cols = piece.col - sight.col;
+            Reader::Rows table = reader.around[turned][piece.symbol];
+            if (table.size && std::abs(rows) + std::abs(cols) <= table.reach) {
+                int along = rows * ahead.row + cols * ahead.col;
+                int across = rows * aside.row + cols * aside.col;
+                int offset = (along + SIZE - 1) * REACH + across + SIZE - 1;
+                to.push_back(table.first + offset * table.size + piece.content - 1);
+            }
+            table = reader.on_board[turned][piece.symbol];
+            if (table.size) {
+                int cell = piece.row * SIZE + piece.col;
+                to.push_back(table.first + cell * table.size + piece.content - 1);
+            }
         }
         for (size_t i = 0; i < of.joint.rows;) {
             const int32_t* table = of.joint[i];
             int index = 0;
-            for (; i < of.joint.rows && of.joint[i][0] == table[0]; i++) {
-                const int32_t* at = of.joint[i];
-                int cell = cell_at(row + at[2] * forward[0] + at[3] * side[0],
-                                   col + at[2] * forward[1] + at[3] * side[1]);
-                index += content[cell][at[4]] * at[5];
-            }
+            for (; i < of.joint.rows && of.joint[i][0] == table[0]; i++)
+                index += contents[sight.cells[i]][of.joint[i][4]] * of.joint[i][5];
             if (index) to.push_back(table[1] + index - 1);
         }
         for (size_t i = 0; i < of.quantities.rows; i++)
@@ -98,22 +161,20 @@ class Symbols {
     }
 
   private:
-    static int cell_at(int row, int col) {
-        return row < 0 || row >= SIZE || col < 0 || col >= SIZE ? BEYOND : row * SIZE + col;
-    }
+    struct Piece { int8_t row, col; uint8_t symbol, content; };  // on the mirrored board
 
     void read_cell(const Record& record, int from, int to) {
-        int bytes[PLANES], keys[SYMBOLS] = {}, value = record.plane(VALUE_PLANE, from);
+        int bytes[PLANES], filled = 0, value = record.plane(VALUE_PLANE, from);
         for (int plane = 0; plane < PLANES - 1; plane++) bytes[plane] = record.plane(plane * CELLS, from);
         bytes[PLANES - 1] = value < NUM_PROGRAMS && record.owned() >> value & 1;
-        for (size_t i = 0; i < tables.symbol_parts.rows; i++) {
-            const int32_t* part = tables.symbol_parts[i];
-            keys[part[0]] += tables.parts[part[2]][bytes[part[1]]];
-        }
-        for (int symbol = 0; symbol < static_cast<int>(tables.symbols.rows); symbol++) {
-            int found = tables.lookup[tables.symbols[symbol][0] + keys[symbol]][0];
-            content[to][symbol] = found;
-            if (found) pieces.push_back({to / SIZE, to % SIZE, symbol, found});
+        for (int plane = 0; plane < PLANES; plane++) filled |= (bytes[plane] != 0) << plane;
+        for (int symbol : reader.readable[filled]) {
+            int key = tables.symbols[symbol][0];
+            for (const Reader::Part& part : reader.parts[symbol]) key += part.of_bytes[bytes[part.source]];
+            int content = tables.lookup[key][0];
+            contents[to][symbol] = uint8_t(content);
+            if (content && reader.has_rows[symbol])
+                pieces.push_back({int8_t(to / SIZE), int8_t(to % SIZE), uint8_t(symbol), uint8_t(content)});
         }
     }
 
@@ -136,9 +197,10 @@ class Symbols {
             quantities[i] = tables.lookup[tables.quantities[i][0] + keys[i]][0];
     }
 
+    const Reader& reader;
     const Definition& tables;
     int player;
-    uint8_t content[CELLS + 1][SYMBOLS];
+    uint8_t contents[CELLS + 1][SYMBOLS] = {};
     int quantities[QUANTITIES];
     std::vector<Piece> pieces;
 };

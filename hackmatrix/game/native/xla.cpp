@@ -66,10 +66,12 @@ ffi::Error row_sums(ffi::RemainingArgs arguments, ffi::RemainingRets results, in
     ffi::AnyBuffer player = **results.get<ffi::AnyBuffer>(0), others = **results.get<ffi::AnyBuffer>(1);
     size_t widths[] = {size_t(player.dimensions()[1]), size_t(others.dimensions()[2])};
     float* sums[] = {player.typed_data<float>(), others.typed_data<float>()};
+    rows::Reader reader(arrays.tables);
     for_each_block(arrays.games, threads, [&](size_t game, size_t end) {
+        rows::Symbols symbols(reader);
         std::vector<int32_t> rows;
         for (; game < end; game++) {
-            rows::Symbols symbols(arrays.tables, arrays.records + game * RECORD_SIZE);
+            symbols.read(arrays.records + game * RECORD_SIZE);
             for (int view = 0; view < rows::VIEWS; view++) {
                 rows.clear();
                 symbols.add_rows(view, rows);
@@ -91,9 +93,11 @@ ffi::Error row_gradients(ffi::RemainingArgs arguments, ffi::RemainingRets result
     constexpr size_t block = 64;
     std::vector<std::vector<int32_t>> rows((arrays.games + block - 1) / block * rows::VIEWS);
     std::vector<uint16_t> counts(arrays.games * rows::VIEWS);
+    rows::Reader reader(arrays.tables);
     for_each_block(arrays.games, threads, [&](size_t game, size_t end) {
+        rows::Symbols symbols(reader);
         for (; game < end; game++) {
-            rows::Symbols symbols(arrays.tables, arrays.records + game * RECORD_SIZE);
+            symbols.read(arrays.records + game * RECORD_SIZE);
             for (int view = 0; view < rows::VIEWS; view++) {
                 std::vector<int32_t>& to = rows[game / block * rows::VIEWS + view];
                 size_t before = to.size();

@@ -2,6 +2,9 @@
 
 import functools
 import random
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -118,3 +121,58 @@ def test_it_is_made_for_the_whole_board_alone(env: Any) -> None:
 def test_its_width_is_shared_by_the_directions() -> None:
     with pytest.raises(UserError, match="--hidden-dim must be a multiple of 4, got 10"):
         make_network(make_environment("HackMatrix-v1"), NetworkConfig("player_centred", 10))
+
+
+SMALL = (
+    "--architecture player_centred --observation full --reward programs --program-worth 1 "
+    "--num-envs 8 --num-steps 8 --hidden-dim 8 --num-layers 1 --log-interval 1 --no-tensorboard "
+    "--no-wandb"
+)
+
+
+def command(folder: Path, line: str, code: int = 0) -> str:
+    """What a command prints, run in a folder as a user runs it."""
+    done = subprocess.run(
+        [sys.executable, "-m", "hackmatrix", *line.split()],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
+    assert done.returncode == code, done.stderr
+    return done.stdout + done.stderr
+
+
+def params_in(file: Path) -> dict[str, np.ndarray]:
+    with np.load(file) as arrays:
+        return dict(arrays)
+
+
+@pytest.mark.slow
+def test_it_is_trained_resumed_searched_cloned_and_converted(tmp_path: Path) -> None:
+    command(tmp_path, f"train {SMALL} --num-devices 1 --total-timesteps 256 --run-name whole")
+    command(tmp_path, f"train {SMALL} --num-devices 1 --total-timesteps 128 --run-name half")
+    command(tmp_path, "train --resume checkpoints/half --num-devices 1 --total-timesteps 256")
+    whole, resumed = (
+        params_in(tmp_path / "checkpoints" / run / "final_params.npz") for run in ("whole", "half")
+    )
+    assert all(np.array_equal(whole[name], resumed[name]) for name in whole)
+
+    command(tmp_path, f"train {SMALL} --num-devices 2 --total-timesteps 256 --run-name two")
+    two = params_in(tmp_path / "checkpoints/two/final_params.npz")
+    assert all(np.allclose(whole[name], two[name], atol=1e-3) for name in whole)
+
+    command(tmp_path, f"train {SMALL} --num-seeds 2 --total-timesteps 128 --run-name seeds")
+    seeds = [params_in(tmp_path / f"checkpoints/seeds/seed_{s}/final_params.npz") for s in (0, 1)]
+    assert not np.array_equal(seeds[0]["params.player"], seeds[1]["params.player"])
+
+    params = "checkpoints/whole/final_params.npz"
+    few = "--episodes 2 --max-steps 20"
+    assert "2" in command(tmp_path, f"evaluate {params} {few}")
+    assert "2" in command(tmp_path, f"evaluate {params}@4 {few}")
+    command(tmp_path, "data record games --agent exit --episodes 4")
+    command(tmp_path, "clone games cloned.npz --config raw --positions 64 --epochs 1 --batch 32")
+    command(tmp_path, f"checkpoint convert {params} same.safetensors")
+    refused = command(tmp_path, f"checkpoint convert {params} no.onnx", code=2)
+    assert "only the network mlp is written as ONNX" in refused
+    assert refused.count("\n") == 1

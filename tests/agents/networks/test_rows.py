@@ -150,7 +150,8 @@ def test_views_of_directions_share_their_rows() -> None:
     for step in ((1, 0), (0, 1)):
         board = holding(player, enemy=(player + 3 * (step[0] * SIZE + step[1]), enemy))
         ahead.append(sets(board)[1][DIRECTIONS.index(step)] & {*range(first, last)})
-    assert len(ahead[0] & ahead[1]) == 2  # that there is one, and its hp
+    assert ahead[0] == ahead[1]
+    assert len(ahead[0]) == 3  # the enemy, its hp, and the exit
 
 
 def test_the_definition_has_tables_for_all_that_it_names() -> None:
