@@ -9,7 +9,8 @@ namespace hackmatrix::rows {
 
 constexpr int VIEWS = 1 + NUM_DIRECTIONS;  // the player's, then one of each direction
 constexpr int REACH = 2 * SIZE - 1, BEYOND = CELLS;
-constexpr int PLANES = 7, VALUES = 32, SYMBOLS = 32, QUANTITIES = 64;
+constexpr int PLANES = 7;
+constexpr size_t VALUES = 32, SYMBOLS = 32, QUANTITIES = 64, JOINED = 64;  // at most
 
 // An array of integers with rows of a few columns.
 struct Table {
@@ -26,7 +27,14 @@ struct Definition {
     Table parts, lookup, symbols, symbol_parts, values, quantities, quantity_parts, barrier;
     ViewTables player, direction;
 };
-constexpr int DEFINITION_TABLES = sizeof(Definition) / sizeof(Table);
+constexpr size_t DEFINITION_TABLES = sizeof(Definition) / sizeof(Table);
+
+// Whether there is room for the tables.
+inline bool fits(const Definition& of) {
+    return of.symbols.rows <= SYMBOLS && of.values.rows <= VALUES &&
+           of.quantities.rows <= QUANTITIES && of.player.joint.rows <= JOINED &&
+           of.direction.joint.rows <= JOINED;
+}
 
 // The tables as records are read by them: what follows from them is worked out once for a batch.
 class Reader {
@@ -36,12 +44,6 @@ class Reader {
             const int32_t* part = tables.symbol_parts[i];
             parts[part[0]].push_back({part[1], tables.parts[part[2]]});
         }
-        int planes[SYMBOLS] = {};
-        for (size_t symbol = 0; symbol < tables.symbols.rows; symbol++)
-            for (const Part& part : parts[symbol]) planes[symbol] |= 1 << part.source;
-        for (int filled = 0; filled < 1 << PLANES; filled++)
-            for (size_t symbol = 0; symbol < tables.symbols.rows; symbol++)
-                if (planes[symbol] & filled) readable[filled].push_back(symbol);
         for (int view = 0; view < 2; view++) {
             const ViewTables& of = view ? tables.direction : tables.player;
             for (size_t i = 0; i < of.around.rows; i++) {
@@ -66,7 +68,7 @@ class Reader {
     // A view from a cell of the player.
     struct Sight {
         int row, col, origin;
-        std::vector<uint8_t> cells;  // of `ViewTables::joint`
+        uint8_t cells[JOINED];  // of `ViewTables::joint`
     };
 
     static Step forward(int view) { return view ? Step{ROWS[view - 1], COLS[view - 1]} : Step{1, 0}; }
@@ -74,7 +76,6 @@ class Reader {
 
     const Definition& tables;
     std::vector<Part> parts[SYMBOLS];
-    std::vector<uint8_t> readable[1 << PLANES];  // symbols of cells, by planes that are not 0
     Rows around[2][SYMBOLS] = {}, on_board[2][SYMBOLS] = {};
     bool has_rows[SYMBOLS] = {};
     Sight sights[VIEWS][CELLS];
@@ -92,8 +93,8 @@ class Reader {
         const Table& joint = view ? tables.direction.joint : tables.player.joint;
         for (size_t i = 0; i < joint.rows; i++) {
             int along = joint[i][2], across = joint[i][3];
-            sight.cells.push_back(cell_at(sight.row + along * ahead.row + across * aside.row,
-                                          sight.col + along * ahead.col + across * aside.col));
+            sight.cells[i] = uint8_t(cell_at(sight.row + along * ahead.row + across * aside.row,
+                                             sight.col + along * ahead.col + across * aside.col));
         }
     }
 };
@@ -119,7 +120,6 @@ class Symbols {
             return (rows ? SIZE - 1 - row : row) * SIZE + (cols ? SIZE - 1 - col : col);
         };
         pieces.clear();
-        std::memset(contents, 0, BEYOND * SYMBOLS);
         for (int cell = 0; cell < CELLS; cell++) read_cell(record, cell, mirrored(cell));
         player = mirrored(std::min(record.byte(NumberAt::cell), CELLS - 1));
         read_quantities(bytes);
@@ -163,19 +163,40 @@ class Symbols {
   private:
     struct Piece { int8_t row, col; uint8_t symbol, content; };  // on the mirrored board
 
+    // What a cell shows, kept by its bytes, as most cells look like others.
+    struct Look {
+        uint64_t key = ~uint64_t{0};
+        uint8_t contents[SYMBOLS] = {}, symbols[SYMBOLS] = {};  // `symbols`: those that have rows
+        int pieces = 0;
+    };
+
     void read_cell(const Record& record, int from, int to) {
-        int bytes[PLANES], filled = 0, value = record.plane(VALUE_PLANE, from);
+        uint8_t bytes[8] = {};
         for (int plane = 0; plane < PLANES - 1; plane++) bytes[plane] = record.plane(plane * CELLS, from);
+        int value = bytes[VALUE_PLANE / CELLS];
         bytes[PLANES - 1] = value < NUM_PROGRAMS && record.owned() >> value & 1;
-        for (int plane = 0; plane < PLANES; plane++) filled |= (bytes[plane] != 0) << plane;
-        for (int symbol : reader.readable[filled]) {
-            int key = tables.symbols[symbol][0];
-            for (const Reader::Part& part : reader.parts[symbol]) key += part.of_bytes[bytes[part.source]];
-            int content = tables.lookup[key][0];
-            contents[to][symbol] = uint8_t(content);
-            if (content && reader.has_rows[symbol])
-                pieces.push_back({int8_t(to / SIZE), int8_t(to % SIZE), uint8_t(symbol), uint8_t(content)});
+        uint64_t key;
+        std::memcpy(&key, bytes, sizeof key);
+        Look& look = looks[key * 0x9E3779B97F4A7C15 >> 55];
+        if (look.key != key) look = look_up(key, bytes);
+        std::memcpy(contents[to], look.contents, SYMBOLS);
+        for (int i = 0; i < look.pieces; i++) {
+            uint8_t symbol = look.symbols[i];
+            pieces.push_back({int8_t(to / SIZE), int8_t(to % SIZE), symbol, look.contents[symbol]});
         }
+    }
+
+    // What cells with these bytes show.
+    Look look_up(uint64_t key, const uint8_t* bytes) const {
+        Look look{key};
+        for (size_t symbol = 0; symbol < tables.symbols.rows; symbol++) {
+            int at = tables.symbols[symbol][0];
+            for (const Reader::Part& part : reader.parts[symbol]) at += part.of_bytes[bytes[part.source]];
+            look.contents[symbol] = uint8_t(tables.lookup[at][0]);
+            if (look.contents[symbol] && reader.has_rows[symbol])
+                look.symbols[look.pieces++] = uint8_t(symbol);
+        }
+        return look;
     }
 
     void read_quantities(const uint8_t* bytes) {
@@ -203,6 +224,7 @@ class Symbols {
     uint8_t contents[CELLS + 1][SYMBOLS] = {};
     int quantities[QUANTITIES];
     std::vector<Piece> pieces;
+    std::vector<Look> looks = std::vector<Look>(512);
 };
 
 // The sums of some rows of weights: four rows at a time, as every pass reads and writes the sums.

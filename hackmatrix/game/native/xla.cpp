@@ -55,6 +55,7 @@ struct RowArrays {
             if (axes.size() != 2) return false;
             table[i] = {array(1 + i).typed_data<int32_t>(), size_t(axes[0]), size_t(axes[1])};
         }
+        if (!rows::fits(tables)) return false;
         for (size_t i : {0, 1}) inputs[i] = array(1 + count + i).typed_data<float>();
         return true;
     }

@@ -126,7 +126,7 @@ def test_its_width_is_shared_by_the_directions() -> None:
 SMALL = (
     "--architecture player_centred --observation full --reward programs --program-worth 1 "
     "--num-envs 8 --num-steps 8 --hidden-dim 8 --num-layers 1 --log-interval 1 --no-tensorboard "
-    "--no-wandb"
+    "--no-wandb --lr-schedule constant --ent-coef 0.01 --final-ent-coef 0.01"
 )
 
 

@@ -129,7 +129,7 @@ def test_a_piece_at_the_same_offset_has_the_same_row() -> None:
         sets(holding(player, enemy=(player + offset, enemy)))[0] - sets(holding(player))[0]
         for player, offset in ((7, 2 * SIZE + 1), (14, 2 * SIZE + 1), (14, SIZE + 2))
     )
-    table = PLAYER.around.index(next(x for x in PLAYER.around if x.symbol == "enemy"))
+    table = [each.symbol for each in PLAYER.around].index("enemy")
     symbol, first, symbols, _ = DEFINITION.player.around[table].tolist()
     assert list(SYMBOLS)[symbol] == "enemy"
     around = range(first, first + (2 * SIZE - 1) ** 2 * symbols)
@@ -155,6 +155,7 @@ def test_views_of_directions_share_their_rows() -> None:
 
 
 def test_the_definition_has_tables_for_all_that_it_names() -> None:
-    names = {x.symbol for x in (*PLAYER.around, *DIRECTION.around, *PLAYER.on_board)}
+    names = {each.symbol for each in (*PLAYER.around, *DIRECTION.around)}
+    names |= {each.symbol for each in PLAYER.on_board}
     names |= {name for view in (PLAYER, DIRECTION) for j in view.joint for _, name in j.cells}
     assert names == {*SYMBOLS}
