@@ -149,7 +149,7 @@ def params_in(file: Path) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.slow
-def test_it_is_trained_resumed_searched_cloned_and_converted(tmp_path: Path) -> None:
+def test_it_is_trained_and_resumed_on_one_device_or_two(tmp_path: Path) -> None:
     command(tmp_path, f"train {SMALL} --num-devices 1 --total-timesteps 256 --run-name whole")
     command(tmp_path, f"train {SMALL} --num-devices 1 --total-timesteps 128 --run-name half")
     command(tmp_path, "train --resume checkpoints/half --num-devices 1 --total-timesteps 256")
@@ -166,12 +166,16 @@ def test_it_is_trained_resumed_searched_cloned_and_converted(tmp_path: Path) -> 
     seeds = [params_in(tmp_path / f"checkpoints/seeds/seed_{s}/final_params.npz") for s in (0, 1)]
     assert not np.array_equal(seeds[0]["params.player"], seeds[1]["params.player"])
 
-    params = "checkpoints/whole/final_params.npz"
+
+@pytest.mark.slow
+def test_it_is_evaluated_searched_cloned_and_converted(tmp_path: Path) -> None:
+    command(tmp_path, f"train {SMALL} --total-timesteps 64 --run-name mine")
+    params = "checkpoints/mine/final_params.npz"
     few = "--episodes 2 --max-steps 20"
     assert "2" in command(tmp_path, f"evaluate {params} {few}")
     assert "2" in command(tmp_path, f"evaluate {params}@4 {few}")
     command(tmp_path, "data record games --agent exit --episodes 4")
-    command(tmp_path, "clone games cloned.npz --config raw --positions 64 --epochs 1 --batch 32")
+    command(tmp_path, "clone games cloned.npz --config raw --positions 2000 --epochs 1 --batch 32")
     command(tmp_path, f"checkpoint convert {params} same.safetensors")
     refused = command(tmp_path, f"checkpoint convert {params} no.onnx", code=2)
     assert "only the network mlp is written as ONNX" in refused
