@@ -86,7 +86,7 @@ def main(argv: list[str]) -> int:
     cloned = clone(data, config, plan)
     results = {name: value for name, value in cloned._asdict().items() if name != "params"}
     settings = config.as_dict()
-    kept = ("observation", "reward", "win_worth", "gamma", "normalize_rewards")
+    kept = ("observation", "reward", "win_worth", "program_worth", "gamma", "normalize_rewards")
     about = {
         "version": __version__,
         "environment": data.facts.environment,

@@ -9,7 +9,7 @@ from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.curriculum.levels import Curriculum
 from hackmatrix.environments.registry import environment_id, make_environment, own_code
 from hackmatrix.environments.task_list import TaskList
-from hackmatrix.game.rules.training_reward import WIN_WORTH
+from hackmatrix.game.rules.training_reward import PROGRAM_WORTH, WIN_WORTH
 
 if TYPE_CHECKING:
     from hackmatrix.environments.interface.environment import Environment
@@ -45,6 +45,9 @@ class EnvironmentConfig:
     )
     win_worth: float = option(
         WIN_WORTH, "points of score that a win alone is worth to the reward score", above=0
+    )
+    program_worth: float = option(
+        PROGRAM_WORTH, "what each program owned is worth to the reward programs", at_least=0
     )
     curriculum: Curriculum | None = option(
         None, "levels of positions from which training games start: a YAML file or a name"
@@ -91,8 +94,8 @@ class EnvironmentConfig:
         Args:
             engine: engine that plays HackMatrix; "auto" chooses for the devices of this process.
         """
-        settings = self.observation, self.max_episode_steps, self.reward, self.win_worth
-        return make_environment(self.name, *settings, engine)
+        settings = self.observation, self.max_episode_steps, self.reward
+        return make_environment(self.name, *settings, self.win_worth, self.program_worth, engine)
 
     def for_training(self, env: "Environment") -> "Environment":
         """The environment to train on; evaluations always play the real game."""

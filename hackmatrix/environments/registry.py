@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.named_code import import_callable, is_spelt_right
 from hackmatrix.core.version import ENVIRONMENT_ID, TOGETHER
-from hackmatrix.game.rules.training_reward import WIN_WORTH
+from hackmatrix.game.rules.training_reward import PROGRAM_WORTH, WIN_WORTH
 
 if TYPE_CHECKING:
     from hackmatrix.environments.interface.environment import Environment
@@ -134,6 +134,7 @@ def make_environment(
     max_episode_steps: int | None = None,
     reward: str = "game",
     win_worth: float = WIN_WORTH,
+    program_worth: float = PROGRAM_WORTH,
     engine: str = "auto",
 ) -> "Environment":
     """Makes the environment of a run from its settings.
@@ -142,8 +143,9 @@ def make_environment(
         name: see `environment_id`.
         observation: layout of the features that networks read of HackMatrix's compact observations;
             ignored by others.
-        reward: reward of HackMatrix; ignored by others, as is the next.
+        reward: reward of HackMatrix; ignored by others, as are the next two.
         win_worth: points of score that a win alone is worth to the reward "score".
+        program_worth: what an owned program is worth to the reward "programs".
         engine: engine that plays HackMatrix; ignored by others.
         max_episode_steps: number of actions after which an episode is truncated; None for the
             environment's default limit.
@@ -155,7 +157,9 @@ def make_environment(
     if TOGETHER in env_id:
         return _with_tasks(
             [
-                make_environment(task, observation, max_episode_steps, reward, win_worth, engine)
+                make_environment(
+                    task, observation, max_episode_steps, reward, win_worth, program_worth, engine
+                )
                 for task in env_id.split(TOGETHER)
             ]
         )
@@ -166,6 +170,7 @@ def make_environment(
         options["layout"] = observation
         options["reward"] = reward
         options["win_worth"] = win_worth
+        options["program_worth"] = program_worth
         options["engine"] = engine
     return make(name, **options)
 

@@ -27,6 +27,7 @@ ARCHITECTURES = {
     "mlp": Architecture("hackmatrix.agents.networks.mlp", recurrent=False),
     "separate_critic": Architecture("hackmatrix.agents.networks.separate_critic", recurrent=False),
     "cells": Architecture("hackmatrix.agents.networks.cells", recurrent=False),
+    "player_centred": Architecture("hackmatrix.agents.networks.player_centred", recurrent=False),
     "gru": Architecture("hackmatrix.agents.networks.gru", recurrent=True),
     MULTI_TASK: Architecture("hackmatrix.agents.networks.multi_task", recurrent=False),
 }

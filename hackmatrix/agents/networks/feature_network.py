@@ -80,7 +80,7 @@ class FeatureNetwork:
         return logits, values, carry
 
 
-def _platform() -> str:
+def default_platform() -> str:
     """The platform on which JAX runs what is not told where."""
     device = jax.config.jax_default_device  # type: ignore[attr-defined]
     if device is None:
@@ -100,7 +100,7 @@ def _features(env: Environment, *, sparse: bool) -> Callable[[PyTree], Array | S
     if (integers := optional_members(env).feature_integers) is not None:
         return lambda numbers: numbers.astype(jnp.float32) * integers.scales
     table = optional_members(env).feature_rows if sparse else None
-    if table is None or _platform() != "cpu":
+    if table is None or default_platform() != "cpu":
         return jax.vmap(env.features)
     split = jax.vmap(table)
 

@@ -17,7 +17,7 @@ from hackmatrix.environments.interface.imagination import Imagination
 from hackmatrix.game.jaxgame.dice import draw
 from hackmatrix.game.rules.chance import Site
 from hackmatrix.game.rules.observation import number_of
-from hackmatrix.game.rules.training_reward import WIN_WORTH
+from hackmatrix.game.rules.training_reward import PROGRAM_WORTH, WIN_WORTH
 
 Array = jax.Array
 
@@ -46,7 +46,10 @@ class Searcher(NamedTuple):
         run: dict[str, Any] = policy.about["config"]
         reward = run.get("reward", "game")
         env = HackMatrixEnv(
-            layout=policy.observation, reward=reward, win_worth=run.get("win_worth", WIN_WORTH)
+            layout=policy.observation,
+            reward=reward,
+            win_worth=run.get("win_worth", WIN_WORTH),
+            program_worth=run.get("program_worth", PROGRAM_WORTH),
         )
         settings = SearchSettings.of(simulations, run["gamma"])
         return cls(env.imagination(), network, settings, partial(weight_of_returns, reward))

@@ -46,7 +46,7 @@ from hackmatrix.game.rules.programs import PROGRAMS
 from hackmatrix.game.rules.rewards import REWARD_PARTS
 from hackmatrix.game.rules.stages import LAST_STAGE
 from hackmatrix.game.rules.tactical import HIGH, LOW, SCALES, TACTICAL_SIZE
-from hackmatrix.game.rules.training_reward import TRAINING_REWARDS, WIN_WORTH
+from hackmatrix.game.rules.training_reward import PROGRAM_WORTH, TRAINING_REWARDS, WIN_WORTH
 
 _OBSERVATION = Box(0, 255, (RECORD_SIZE,), np.uint8)
 _REAL = Box(-np.inf, np.inf, ())
@@ -104,6 +104,7 @@ class HackMatrixEnv:
         engine: str = "auto",
         layout: str | None = None,
         win_worth: float = WIN_WORTH,
+        program_worth: float = PROGRAM_WORTH,
     ) -> None:
         """Creates the environment.
 
@@ -120,6 +121,7 @@ class HackMatrixEnv:
             layout: of compact observations, the features that `features` makes of them:
                 "classic", "full" (the default) or "tactical".
             win_worth: points of score that a win alone is worth to the reward "score".
+            program_worth: what an owned program is worth to the reward "programs".
 
         Raises:
             UserError: no such observation, layout, reward or engine, a limit below 1, or a layout
@@ -138,6 +140,8 @@ class HackMatrixEnv:
             raise UserError(f"reward must be one of {known}, got {reward!r}")
         if not win_worth > 0:
             raise UserError(f"win_worth must be above 0, got {win_worth}")
+        if not program_worth >= 0:
+            raise UserError(f"program_worth must be at least 0, got {program_worth}")
         if engine not in ENGINES:
             raise UserError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
         self.observation = observation
@@ -145,6 +149,7 @@ class HackMatrixEnv:
         self.observation_space = _space(observation)
         self.reward = reward
         self.win_worth = win_worth
+        self.program_worth = program_worth
         self.max_episode_steps = max_episode_steps
         self.auto_reset = auto_reset
         self.engine = engine
@@ -170,6 +175,7 @@ class HackMatrixEnv:
                 reward=self.reward,
                 engine=self.engine,
                 win_worth=self.win_worth,
+                program_worth=self.program_worth,
             )
         )
 
@@ -266,7 +272,8 @@ class HackMatrixEnv:
         takes_it = info["episode_length"] > state.episode_length  # else it was over before
         programs = self.games.programs_owned(state.game)
         ended = takes_it & terminated
-        reward = trained_on(self.reward, paid, ended, info, self.win_worth, programs)
+        worths = self.win_worth, self.program_worth
+        reward = trained_on(self.reward, paid, ended, info, *worths, programs)
         final = self._shown(info["final_observation"])
         info |= {"final_observation": final}
         return self._shown(record), after, reward, terminated, truncated, info

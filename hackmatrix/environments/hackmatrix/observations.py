@@ -13,14 +13,21 @@ from hackmatrix.game import native
 from hackmatrix.game.foresight.features import features
 from hackmatrix.game.rules.board import CELLS, LIMIT, SIZE
 from hackmatrix.game.rules.observation import (
+    BYTE,
+    CELL_CHANNELS,
     CELL_FEATURES,
     CLASSIC_SIZE,
+    EXTRA_CELL_CHANNELS,
     EXTRA_CELL_FEATURES,
     EXTRA_CHANNELS,
     FEATURE_SIZE,
+    FIELDS,
+    NUMBERS,
+    PLANE,
     PLAYER_CHANNELS,
     PLAYER_FEATURES,
     RECORD_SIZE,
+    Channel,
     channel_starts,
 )
 from hackmatrix.game.rules.programs import PROGRAMS
@@ -75,6 +82,60 @@ def planes(full: Any) -> Any:
         xp.broadcast_to(numbers[..., None, None, :], (*batch, SIZE, SIZE, _NUMBERS)),
     ]
     return xp.concat(parts, axis=-1)
+
+
+def records_of_features(full: Any) -> Any:
+    """Compact records of features in the layout "full", in NumPy or JAX.
+
+    They are those of the game but for what is capped in the features (credits and energy at 50,
+    scheduled spawns 12 turns away), so that their features are the same.
+
+    Args:
+        full: float32[..., 1946].
+
+    Returns:
+        uint8[..., RECORD_SIZE].
+    """
+    xp = full.__array_namespace__()
+    batch = full.shape[:-1]
+    cells = {
+        **_numbers_of(full[..., FIRST_CELL:CLASSIC_SIZE].reshape(*batch, CELLS, -1), CELL_CHANNELS),
+        **_numbers_of(
+            full[..., CLASSIC_SIZE:_FIRST_EXTRA].reshape(*batch, CELLS, -1), EXTRA_CELL_CHANNELS
+        ),
+    }
+    cells["value"] = cells["points"] + xp.maximum(cells["program"] - 1, 0)
+    game = {
+        **_numbers_of(full[..., _FIRST_EXTRA:], EXTRA_CHANNELS),
+        **_numbers_of(full, PLAYER_CHANNELS),  # where credits and energy are capped later
+    }
+    game["cell"] = game["row"] * SIZE + game["col"]
+    game["next_task"] = xp.maximum(game["turn"] + game["until_task"], 0)
+    owned = full[..., PLAYER_FEATURES:FIRST_CELL].astype(xp.int32)
+    game["owned"] = xp.sum(owned << np.arange(len(PROGRAMS)), axis=-1)
+    game["flags"] = sum(field.put(game[field.name]) for field in FIELDS if field.byte == "flags")
+    planes = [
+        sum(field.put(cells[field.name]) for field in FIELDS if field.byte == plane)
+        for plane in PLANE
+    ]
+    size = {number.name: number.size for number in NUMBERS}
+    ends = [game[name][..., None] >> 8 * i & 255 for name in BYTE for i in range(size[name])]
+    padding = xp.zeros((*batch, RECORD_SIZE - len(PLANE) * CELLS - len(ends)), xp.int32)
+    return xp.concat([*planes, *ends, padding], axis=-1).astype(xp.uint8)
+
+
+def _numbers_of(features: Any, channels: tuple[Channel, ...]) -> dict[str, Any]:
+    """The numbers int32[...] of which channels made features [..., F], by their names."""
+    xp = features.__array_namespace__()
+    by_name = {}
+    for channel, first in zip(channels, channel_starts(channels).values(), strict=True):
+        if channel.size == 1:
+            number = features[..., first] * channel.scale + channel.zero
+        else:
+            one_hot = features[..., first : first + channel.size]
+            number = xp.sum(one_hot * np.arange(1, channel.size + 1), axis=-1)
+        by_name[channel.name] = xp.round(number).astype(xp.int32)
+    return by_name
 
 
 def observations_of(records: Array, observation: str, *, threads: int = 1) -> Array:

@@ -28,7 +28,6 @@ from hackmatrix.game.rules.training_reward import (
     HP,
     MAX_PROGRAMS,
     MAX_SIPHONS,
-    PROGRAM,
     RESOURCE,
     SIPHON,
     STAGE,
@@ -44,6 +43,7 @@ def trained_on(
     ended: jax.Array,
     info: dict[str, jax.Array],
     win_worth: float,
+    program_worth: float,
     programs_before: jax.Array,
 ) -> jax.Array:
     """float32[]: one of `TRAINING_REWARDS` for a step of a game.
@@ -55,6 +55,7 @@ def trained_on(
         ended: bool[], whether the game ended by this step.
         info: of the step.
         win_worth: points of score that a win alone is worth to `score`.
+        program_worth: potential of an owned program in `programs`.
         programs_before: int32[], owned before the step.
     """
     if reward == "stages":
@@ -63,7 +64,7 @@ def trained_on(
         before, after = (
             jnp.minimum(owned, MAX_PROGRAMS) for owned in (programs_before, info["programs_owned"])
         )
-        return paid + PROGRAM * (after - before)
+        return paid + program_worth * (after - before)
     won = (ended & info["won"]).astype(jnp.float32)
     if reward == "win":
         return won

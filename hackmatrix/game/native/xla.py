@@ -1,5 +1,6 @@
 """Batches of games of the native engine inside compiled programs of JAX, on CPUs."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -75,6 +76,54 @@ def tactical_numbers(records: jax.Array) -> jax.Array:
     return numbers
 
 
+def row_sums(
+    records: jax.Array,
+    definition: Sequence[np.ndarray[Any, Any]],
+    player: jax.Array,
+    direction: jax.Array,
+) -> tuple[jax.Array, jax.Array]:
+    """Sums of the rows that records have in tables of weights.
+
+    Args:
+        records: uint8[N, RECORD_SIZE].
+        definition: the arrays of `Definition` in `agents/networks/rows.py`.
+        player: float32[R, H], the weights of the player's view.
+        direction: float32[Q, D], those of the views of directions.
+
+    Returns:
+        float32[N, H] and float32[N, 4, D].
+    """
+    shapes = (len(records), player.shape[1]), (len(records), 4, direction.shape[1])
+    results = tuple(jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes)
+    sums: tuple[jax.Array, jax.Array] = _call("row_sums", results, vmap_method="sequential")(
+        records, *definition, player, direction
+    )
+    return sums
+
+
+def row_gradients(
+    records: jax.Array,
+    definition: Sequence[np.ndarray[Any, Any]],
+    counts: tuple[int, int],
+    player: jax.Array,
+    direction: jax.Array,
+) -> tuple[jax.Array, jax.Array]:
+    """The gradients float32[R, H] and [Q, D] of the weights of `row_sums`.
+
+    Args:
+        records: uint8[N, RECORD_SIZE].
+        definition: as there.
+        counts: R and Q, numbers of rows.
+        player: float32[N, H], the gradient of the first sums.
+        direction: float32[N, 4, D], that of the others.
+    """
+    widths = player.shape[1], direction.shape[2]
+    results = tuple(map(lambda *shape: jax.ShapeDtypeStruct(shape, jnp.float32), counts, widths))
+    call = _call("row_gradients", results, vmap_method="sequential")
+    gradients: tuple[jax.Array, jax.Array] = call(records, *definition, player, direction)
+    return gradients
+
+
 def step(
     games: XlaGames,
     episode_return: jax.Array,
@@ -148,8 +197,15 @@ def _rows(number: int, *shape: int, dtype: Any = jnp.uint8) -> jax.ShapeDtypeStr
     return jax.ShapeDtypeStruct((number, *shape), dtype)
 
 
-def _call(name: str, results: Any, aliases: dict[int, int] | None = None) -> Any:
+def _call(
+    name: str,
+    results: Any,
+    aliases: dict[int, int] | None = None,
+    vmap_method: str | None = None,
+) -> Any:
     """The custom call; the devices of this process share the cores."""
     threads = max(1, num_cores() // jax.local_device_count("cpu"))
-    call = jax.ffi.ffi_call(f"hackmatrix_{name}", results, input_output_aliases=aliases)
+    call = jax.ffi.ffi_call(
+        f"hackmatrix_{name}", results, vmap_method=vmap_method, input_output_aliases=aliases
+    )
     return partial(call, threads=np.int32(threads))

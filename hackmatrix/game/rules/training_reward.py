@@ -11,6 +11,6 @@ TRAINING_REWARDS = (
 WIN_WORTH = 20.0  # points of score that a win alone is worth to the reward `score`
 STAGE, WIN, DEATH = 1.0, 5.0, 1.0
 HP, SIPHON, RESOURCE = 0.3, 0.15, 0.03  # the potential of one
-PROGRAM = 0.3  # of each one owned, in `programs` alone
+PROGRAM_WORTH = 0.3  # of each one owned, in `programs` alone, unless another is asked for
 MAX_SIPHONS, HOARD = 3, 20  # data siphons held, and credits or energy, count up to this
 MAX_PROGRAMS = 4  # likewise

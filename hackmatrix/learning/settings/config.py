@@ -30,7 +30,7 @@ LOGGING = "logging"
 _SECTIONS = {
     "model": "architecture hidden_dim num_layers activation dtype layer_norm symmetric value",
     "environment": "env multi_task task_list observation max_episode_steps reward win_worth "
-    "num_envs normalize_observations normalize_rewards",
+    "program_worth num_envs normalize_observations normalize_rewards",
     "curriculum": "curriculum curriculum_start_level",
     "training": "algorithm algorithm_settings seed num_seeds init_from total_timesteps num_steps "
     "lr lr_schedule gamma gae_lambda num_minibatches update_epochs gradient_accumulation_steps "

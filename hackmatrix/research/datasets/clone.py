@@ -121,8 +121,9 @@ def _make(data: DataSet, config: TrainConfig) -> tuple[Environment, Network]:
         raise UserError("normalize_observations: cloned params read observations as they are")
     options: dict[str, Any] = {}
     if name == ENVIRONMENT_ID:
-        names = {"layout": "observation", "reward": "reward", "win_worth": "win_worth"}
-        options = {option: getattr(environment, name) for option, name in names.items()}
+        names = ("reward", "win_worth", "program_worth")
+        options = {name: getattr(environment, name) for name in names}
+        options["layout"] = environment.observation
     env = data_environment(name, **options)
     return env, make_network(env, config.network)
 

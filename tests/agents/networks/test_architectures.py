@@ -24,11 +24,13 @@ from hackmatrix.environments.tasks import MultiTask
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.trainer.trainer import Trainer
 
+BOARDS = ("cells", "player_centred")  # which read the board of HackMatrix
+
 
 def environment_for(name: str) -> Environment:
     if name == MULTI_TASK:
         return MultiTask([probes.Grid(), probes.Pairing()])
-    return make_environment("HackMatrix-v1") if name == "cells" else probes.Grid()
+    return make_environment("HackMatrix-v1") if name in BOARDS else probes.Grid()
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)

@@ -89,6 +89,7 @@ NETWORKS = [
     NetworkConfig("mlp", 8, 2, "tanh", layer_norm=True),
     NetworkConfig("separate_critic", 8, 2, layer_norm=True),
     NetworkConfig("cells", 16, 2),
+    NetworkConfig("player_centred", 16, 2, layer_norm=True),
     NetworkConfig("gru", 8, 1),
     NetworkConfig("gru", 8, 2, layer_norm=True),
     NetworkConfig("gru", 8, 1, value="chance"),
@@ -109,8 +110,7 @@ def saved(path: Path, config: NetworkConfig, layout: str) -> Path:
     ("layout", "config"),
     [
         *(("full", config) for config in NETWORKS),
-        ("tactical", NETWORKS[0]),
-        *(pytest.param("tactical", config, marks=pytest.mark.slow) for config in NETWORKS[1:]),
+        *(("tactical", x) for x in NETWORKS if x.architecture != "player_centred"),
     ],
     ids=str,
 )
@@ -135,7 +135,7 @@ def test_the_forward_pass_of_every_network_is_the_networks(
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("config", NETWORKS[1:3], ids=str)
+@pytest.mark.parametrize("config", NETWORKS[1:4], ids=str)
 def test_watching_other_networks_loads_no_jax(config: NetworkConfig, tmp_path: Path) -> None:
     path = saved(tmp_path / "params.npz", config, "full")
     result = subprocess.run([sys.executable, "-c", watch(path)], capture_output=True, text=True)

@@ -11,6 +11,7 @@ import pytest
 
 import hackmatrix
 from hackmatrix.core.errors import UserError
+from hackmatrix.environments.config import EnvironmentConfig
 from hackmatrix.environments.hackmatrix.training_reward import progress
 from hackmatrix.environments.interface.spaces import StepSpec
 from hackmatrix.game.engine import Game
@@ -107,6 +108,8 @@ def test_both_engines_pay_the_same() -> None:
 def test_an_unknown_reward_is_refused() -> None:
     with pytest.raises(UserError, match="win_worth must be above 0, got 0"):
         hackmatrix.make(reward="score", win_worth=0)
+    with pytest.raises(UserError, match="program_worth must be at least 0, got -1"):
+        hackmatrix.make(reward="programs", program_worth=-1)
     with pytest.raises(
         UserError,
         match="reward must be one of game, progress, stages, programs, win, score, got 'x'",
@@ -146,6 +149,13 @@ def test_programs_up_to_the_fourth_are_worth_something(
     _, _, paid, *_, info = env.step(None, start, jnp.int32(SIPHON))
     assert info["programs_owned"] == len(owned.split()) + 1
     assert paid == pytest.approx(-0.15 + worth)  # less the siphon
+
+
+def test_the_worth_of_a_program_is_a_setting() -> None:
+    config = EnvironmentConfig(reward="programs", program_worth=1.5)
+    for env in (config.make(), config.make().imagination().env):
+        start = env.from_text(BELOW_A_PROGRAM.format(owned="UNDO"))
+        assert env.step(None, start, jnp.int32(SIPHON))[2] == pytest.approx(-0.15 + 1.5)
 
 
 AT_THE_LAST_EXIT = """

@@ -39,6 +39,7 @@ TASKS = TaskList.of("['CartPole-v1', 'Acrobot-v1']")
         ({**CHANCE, "algorithm": "pqn"}, "--value chance: the values of pqn are no chances"),
         ({**CHANCE, "clip_value_loss": 0.2}, "--clip-value-loss goes with --value return"),
         ({"win_worth": 0.0}, "--win-worth must be above 0, got 0.0"),
+        ({"program_worth": -1.0}, "--program-worth must be at least 0, got -1.0"),
         ({"multi_task": True}, "--multi-task needs --task-list"),
         ({"task_list": TASKS}, "--task-list needs --multi-task"),
         (
