@@ -16,7 +16,7 @@ COMMANDS = [path.stem for path in sorted(FOLDER.glob("*.py")) if "def main(" in 
 
 def test_every_benchmark_is_a_command() -> None:
     others = {path.stem for path in FOLDER.glob("*.py")} - set(COMMANDS)
-    assert others == {"__init__", "command", "plots"}
+    assert others == {"__init__", "command"}
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -206,7 +206,7 @@ def poisoned_after(update: int, monkeypatch: pytest.MonkeyPatch, *, agents: slic
             params = jax.tree.map(
                 lambda p: p.at[agents].set(jnp.nan) if many else p * jnp.nan, state.params
             )
-            state = dataclasses.replace(state, params=params)
+            state = dataclasses.replace(state, learner=state.learner.replace(params=params))
         return run(self, state, count)
 
     monkeypatch.setattr(Trainer, "run", poisoned)

@@ -193,7 +193,7 @@ def test_errors_are_one_line_and_leave_nothing(
 
 
 def test_a_name_that_is_spelt_wrong_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    names = "mlp, separate_critic, cells, gru, multi_task, module:function"
+    names = "mlp, separate_critic, cells, player_centred, gru, multi_task, module:function"
     for name in ("mpl", "./linear.py:make", "linear.py:make"):
         told = refused(capsys, "train", "--architecture", name)
         assert f"must be one of {names}, got '{name}'" in told

@@ -181,7 +181,7 @@ def test_the_command_for_networks_knows_those(
     ("words", "agents"),
     [
         ("", "shipped scripted exit random"),
-        ("scripted", "scripted exit random"),
+        ("scripted", "scripted shipped exit random"),
         ("--run run", "final_params scripted exit random"),
         ("--latest --checkpoint-dir .", "final_params scripted exit random"),
         ("game.json", "shipped scripted exit random"),

@@ -752,7 +752,7 @@ def test_nan_params_are_told_and_never_saved(
     def poisoned(self: Trainer, state: TrainState, count: int) -> TrainState:
         if count and int(state.update) == 4:
             params = jax.tree.map(lambda p: p * jnp.nan, state.params)
-            state = dataclasses.replace(state, params=params)
+            state = dataclasses.replace(state, learner=state.learner.replace(params=params))
         return run(self, state, count)
 
     monkeypatch.setattr(Trainer, "run", poisoned)

@@ -11,8 +11,8 @@ import pytest
 from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.environments.interface.environment import StepRecord
 from hackmatrix.environments.interface.metric import Metric, Over
-from hackmatrix.learning.algorithms import ppo
 from hackmatrix.learning.algorithms.config import PPOConfig
+from hackmatrix.learning.algorithms.ppo import PPO
 from hackmatrix.learning.reporting.metrics import summarise
 from hackmatrix.learning.trainer import measures
 from hackmatrix.learning.trainer.trainer import Trainer
@@ -73,7 +73,7 @@ def test_every_kind_of_metric_has_its_total_and_weight(sums: measures.Measures) 
 
 
 def test_they_stand_in_the_row_beside_the_learners(sums: measures.Measures) -> None:
-    row = summarise(sums, measures.metrics_of(Counting(), ppo))
+    row = summarise(sums, measures.metrics_of(Counting(), PPO))
     assert row["own/steps"] == pytest.approx(5 / 14)
     assert row["own/end"] == row["own/highest"] == 3
     assert row["train/mean_episode_return"] == 3

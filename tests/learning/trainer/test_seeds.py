@@ -244,7 +244,7 @@ def poisoned_agent(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     def poisoned(self: Trainer, state: TrainState, count: int) -> TrainState:
         if count and int(state.update[0]) == 4:
             params = jax.tree.map(lambda p: p.at[number].multiply(jnp.nan), state.params)
-            state = dataclasses.replace(state, params=params)
+            state = dataclasses.replace(state, learner=state.learner.replace(params=params))
         return run(self, state, count)
 
     monkeypatch.setattr(Trainer, "run", poisoned)

@@ -94,7 +94,7 @@ for message in ({"do": "review", "nodes": [node]}, {"do": "finish", "games": 1},
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     added, error, *reviewed = result.stdout.splitlines()
     reviews = agent == "shipped"
-    kinds = (["moves"], ["finished"], ["places", "score", "won"])
+    kinds = (["moves"], ["finished"], ["hits", "places", "score", "won"])
     assert reviewed == [str(kind if reviews else ["error"]) for kind in kinds]
     assert [node[2] for node in json.loads(added)] == agents_moves(watching(agent), 40)
     assert error == "action: expected 0..27, got 99"
