@@ -7,13 +7,13 @@ from hackmatrix.game import native
 
 FOLDER = Path(native.__file__).parent
 GAME = 1_330  # its rules
-FACES = 870  # batches for NumPy and XLA, and to and from the JAX engine
+FACES = 970  # batches for NumPy and XLA, to and from the JAX engine, and rows of networks
 GPUS = 680  # the kernels for NVIDIA's GPUs, and what compiles, checks and launches them
 LAYOUTS = 530  # of features
 IMAGINED = 200  # games made up from what the player sees
 LEGALITY = 150  # what comes from outside
 PLAYER = 550  # the scripted one
-ROWS = 260
+ROWS = 260  # of networks that read what lies where
 
 
 def lines(names: Iterable[str]) -> int:
