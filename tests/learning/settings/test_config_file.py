@@ -161,7 +161,7 @@ def test_tasks_are_read_back_and_bring_their_network(tmp_path: Path) -> None:
         ("training: {device: gpus}", "training.device must be one of auto, cpu, gpu, tpu, got"),
         (
             "model: {architecture: cnn}",
-            "architecture must be one of mlp, separate_critic, cells, gru, multi_task, "
+            "architecture must be one of mlp, separate_critic, cells, player_centred, gru, multi_task, "
             "module:function, got 'cnn'",
         ),
         ("training: {lr: -1}", "training.lr must be above 0, got -1.0"),
