@@ -161,8 +161,8 @@ def test_tasks_are_read_back_and_bring_their_network(tmp_path: Path) -> None:
         ("training: {device: gpus}", "training.device must be one of auto, cpu, gpu, tpu, got"),
         (
             "model: {architecture: cnn}",
-            "architecture must be one of mlp, separate_critic, cells, player_centred, gru, multi_task, "
-            "module:function, got 'cnn'",
+            "architecture must be one of mlp, separate_critic, cells, player_centred, gru, "
+            "multi_task, module:function, got 'cnn'",
         ),
         ("training: {lr: -1}", "training.lr must be above 0, got -1.0"),
         ("model: {hidden_sizes: [256, 128]}", "must be a list of equal widths, as [256, 256]"),
