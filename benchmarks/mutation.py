@@ -271,7 +271,7 @@ def survives(mutant: Mutant | None, files: Sequence[Path]) -> bool:
 
 
 def draw(options: MutationOptions) -> tuple[int, list[Mutant]]:
-    """How many mutants there are, and those that the seed draws."""
+    """The number of all mutants, and those that the seed draws."""
     possible = [mutant for file in CHANGED[options.only] for mutant in mutants(file)]
     drawn = random.Random(options.seed).sample(
         range(len(possible)), min(options.count, len(possible)) or len(possible)

@@ -16,7 +16,6 @@ PACKAGE = ROOT / "hackmatrix"
 # Where members are looked up by name: the interfaces, their check, and the wrappers, which hand on
 # whatever the wrapped environment has.
 DOORS = {
-    "agents/networks/player_centred.py",
     "environments/interface/environment.py",
     "environments/check.py",
     "environments/wrappers.py",

@@ -30,7 +30,7 @@ from hackmatrix.agents.networks.rows import (
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.jax_defaults import with_jax_defaults
 from hackmatrix.environments.hackmatrix.engines import engine_of
-from hackmatrix.environments.hackmatrix.observations import COMPACT, records_of_features
+from hackmatrix.environments.hackmatrix.observations import records_of_features
 from hackmatrix.environments.interface.environment import Environment, PyTree, optional_members
 from hackmatrix.game.rules.actions import NUM_DIRECTIONS
 from hackmatrix.game.rules.observation import FEATURE_SIZE, RECORD_SIZE
@@ -72,7 +72,6 @@ class PlayerCentredNetwork:
         self.num_actions = env.num_actions
         self._module = Views(env.num_actions, config)
         self._apply: Callable[..., Any] = self._module.apply
-        self._reads_records = getattr(env, "observation", COMPACT) == COMPACT
 
     def init(self, key: Array) -> PyTree:
         """Freshly initialised params."""
@@ -86,7 +85,8 @@ class PlayerCentredNetwork:
         self, params: PyTree, observations: PyTree, carry: PyTree = ()
     ) -> tuple[Array, Array, PyTree]:
         """Logits float32[B, 28] and values float32[B] of B observations, and the carry."""
-        records = observations if self._reads_records else records_of_features(observations)
+        is_record = observations.shape[-1] == RECORD_SIZE
+        records = observations if is_record else records_of_features(observations)
         logits, values = self._apply(params, records)
         return logits, values, carry
 

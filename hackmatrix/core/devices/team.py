@@ -53,7 +53,7 @@ class TeamConfig(NamedTuple):
 
 
 class _Status(IntEnum):
-    """How a process fares."""
+    """The condition of a process."""
 
     FINE = 0
     MISTAKEN = 1  # by an error of the user's making, whose text follows
@@ -87,7 +87,7 @@ class Team:
         return self.index == 0
 
     def order(self, verb: int, *values: int) -> None:
-        """Tells the others what to do next; for the first process alone.
+        """Gives the others their next order; for the first process alone.
 
         Raises:
             LostError: another process is gone.

@@ -98,13 +98,15 @@ def config_class(algorithm: str) -> type[AlgorithmConfig]:
     """The class of an algorithm's settings.
 
     Raises:
-        UserError: there is no such algorithm, or see `import_algorithm`.
+        UserError: there is no such algorithm, it has no settings, or see `import_algorithm`.
     """
     if algorithm in CONFIGS:
         return CONFIGS[algorithm]
     if algorithm not in NAMES:
         AlgorithmConfig(algorithm)  # says what there is
-    own: type[AlgorithmConfig] = import_algorithm(algorithm).Config
+    own: Any = getattr(import_algorithm(algorithm), "Config", None)
+    if not (isinstance(own, type) and issubclass(own, AlgorithmConfig)):
+        raise UserError(f"algorithm {algorithm}: has no Config, a subclass of `AlgorithmConfig`")
     return own
 
 
@@ -139,6 +141,6 @@ def learning_options() -> dict[str, Option]:
     for table in tables.values():
         for name, each in table.items():
             if name not in options:
-                owners = ", ".join(n for n, options_ in tables.items() if name in options_)
+                owners = ", ".join(n for n, own in tables.items() if name in own)
                 options[name] = each._replace(meaning=f"{owners}: {each.meaning}")
     return options

@@ -6,7 +6,7 @@ policy, which the network learns, with the lambda-returns of these games as its 
 and network lift each other, as in AlphaZero (Silver et al. 2017, arXiv:1712.01815).
 """
 
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -29,19 +29,13 @@ from hackmatrix.learning.trainer.algorithm import (
 )
 from hackmatrix.learning.trainer.batches import (
     Batch,
-    Minibatches,
     apply_network,
-    explained_variance,
-    shuffle,
     with_advantages,
 )
 from hackmatrix.learning.trainer.gradients import (
-    StepMetrics,
     clip_by_global_norm,
-    gradient_step,
+    learn_in_epochs,
     norm_with_copies,
-    run_epoch,
-    run_epochs,
 )
 from hackmatrix.learning.trainer.hyperparameters import Hyperparameters
 from hackmatrix.learning.trainer.rollout import Rollout
@@ -100,7 +94,7 @@ class ExpertIteration:
         """Samples from the policy that a search has improved; see `Algorithm`."""
         del update
         setup, known, mask, words = self.setup, position.known, position.mask, position.words
-        config: Any = setup.config
+        config = cast(ExpertIterationConfig, setup.config)
         assert known is not None  # as its row of the table says that it searches
         settings = SearchSettings.of(config.simulations, hyper.gamma)
         weight = jnp.broadcast_to(hyper.search_weight, words.shape)
@@ -112,29 +106,14 @@ class ExpertIteration:
 
     def update(self, state: LearnerState, rollout: Rollout, context: UpdateContext) -> Learned:
         """Learns from a rollout in some epochs of minibatches; see `Algorithm`."""
-        setup, hyper, config = self.setup, context.hyper, self.setup.config
-        batch = with_advantages(rollout, hyper)
+        hyper = context.hyper
         ent_coef = hyper.entropy_coef(context.keys.update)
-        optimizer = self.optimizer(hyper.max_grad_norm)
-
-        def loss(params: PyTree, minibatch: Minibatches) -> tuple[Array, Scalars]:
-            return self.loss(params, minibatch.of(batch), hyper.vf_coef, ent_coef)
-
-        def step(state: LearnerState, minibatches: Minibatches) -> tuple[LearnerState, StepMetrics]:
-            return gradient_step(
-                *(setup, state, minibatches, context),
-                loss=loss,
-                losses=self.LOSSES,
-                optimizer=optimizer,
-            )
-
-        def epoch(state: LearnerState, number: Array) -> tuple[LearnerState, Any]:
-            minibatches = shuffle(setup, batch, context.keys, number)
-            return run_epoch(step, state, minibatches, config.gradient_accumulation_steps)
-
-        state, scalars, anomalies = run_epochs(epoch, state, config.update_epochs)
-        scalars |= {"explained_variance": explained_variance(batch.samples)}
-        return Learned(state, scalars, anomalies)
+        return learn_in_epochs(
+            *(self.setup, state, with_advantages(rollout, hyper), context),
+            loss=lambda params, minibatch: self.loss(params, minibatch, hyper.vf_coef, ent_coef),
+            losses=self.LOSSES,
+            optimizer=self.optimizer(hyper.max_grad_norm),
+        )
 
     def loss(
         self, params: PyTree, batch: Batch, vf_coef: Any, ent_coef: Any

@@ -4,7 +4,7 @@ The trainer plays `num_steps` steps in each game with `PPO.choose` and hands the
 rewards scaled, to `PPO.update`. docs/training.md says what differs from CleanRL's implementation.
 """
 
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -25,20 +25,14 @@ from hackmatrix.learning.trainer.algorithm import (
 )
 from hackmatrix.learning.trainer.batches import (
     Batch,
-    Minibatches,
     apply_network,
-    explained_variance,
-    shuffle,
     with_advantages,
 )
 from hackmatrix.learning.trainer.gradients import (
     EarlyStop,
-    StepMetrics,
     clip_by_global_norm,
-    gradient_step,
+    learn_in_epochs,
     norm_with_copies,
-    run_epoch,
-    run_epochs,
 )
 from hackmatrix.learning.trainer.hyperparameters import Hyperparameters
 from hackmatrix.learning.trainer.rollout import Rollout
@@ -88,32 +82,17 @@ class PPO:
 
     def update(self, state: LearnerState, rollout: Rollout, context: UpdateContext) -> Learned:
         """Learns from a rollout in some epochs of minibatches; see `Algorithm`."""
-        setup, hyper, keys = self.setup, context.hyper, context.keys
-        config: Any = setup.config
-        batch = with_advantages(rollout, hyper)
-        ent_coef = hyper.entropy_coef(keys.update)
-        optimizer = self.optimizer(hyper.max_grad_norm)
-
-        def loss(params: PyTree, minibatch: Minibatches) -> tuple[Array, Scalars]:
-            return self.loss(params, minibatch.of(batch), hyper, ent_coef)
-
-        def step(state: LearnerState, minibatches: Minibatches) -> tuple[LearnerState, StepMetrics]:
-            return gradient_step(
-                *(setup, state, minibatches, context),
-                loss=loss,
-                losses=self.LOSSES,
-                optimizer=optimizer,
-                scalars_of=_scalars,
-            )
-
-        def epoch(state: LearnerState, number: Array) -> tuple[LearnerState, Any]:
-            minibatches = shuffle(setup, batch, keys, number, measure_advantages=True)
-            return run_epoch(step, state, minibatches, config.gradient_accumulation_steps)
-
-        stop = None if config.target_kl is None else EarlyStop("approx_kl", hyper.target_kl)
-        state, scalars, anomalies = run_epochs(epoch, state, config.update_epochs, stop)
-        scalars |= {"explained_variance": explained_variance(batch.samples)}
-        return Learned(state, scalars, anomalies)
+        config, hyper = cast(PPOConfig, self.setup.config), context.hyper
+        ent_coef = hyper.entropy_coef(context.keys.update)
+        return learn_in_epochs(
+            *(self.setup, state, with_advantages(rollout, hyper), context),
+            loss=lambda params, minibatch: self.loss(params, minibatch, hyper, ent_coef),
+            losses=self.LOSSES,
+            optimizer=self.optimizer(hyper.max_grad_norm),
+            scalars_of=_scalars,
+            measure_advantages=True,
+            stop=None if config.target_kl is None else EarlyStop("approx_kl", hyper.target_kl),
+        )
 
     def loss(
         self, params: PyTree, batch: Batch, hyper: Hyperparameters, ent_coef: Any
@@ -131,7 +110,7 @@ class PPO:
         (http://joschu.net/blog/kl-approx.html).
         """
         samples, network, few_kernels = batch.samples, self.setup.network, self.setup.few_kernels
-        config: Any = self.setup.config
+        config = cast(PPOConfig, self.setup.config)
         logits, value = apply_network(network, params, batch)
         mask = distribution.unpack_mask(samples.mask, network.num_actions)
         if few_kernels:

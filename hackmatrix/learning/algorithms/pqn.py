@@ -31,19 +31,13 @@ from hackmatrix.learning.trainer.algorithm import (
 )
 from hackmatrix.learning.trainer.batches import (
     Batch,
-    Minibatches,
     apply_network,
-    explained_variance,
-    shuffle,
     with_advantages,
 )
 from hackmatrix.learning.trainer.gradients import (
-    StepMetrics,
     clip_by_global_norm,
-    gradient_step,
+    learn_in_epochs,
     norm_with_copies,
-    run_epoch,
-    run_epochs,
 )
 from hackmatrix.learning.trainer.hyperparameters import Hyperparameters
 from hackmatrix.learning.trainer.rollout import Rollout
@@ -104,29 +98,15 @@ class PQN:
 
     def update(self, state: LearnerState, rollout: Rollout, context: UpdateContext) -> Learned:
         """Learns from a rollout in some epochs of minibatches; see `Algorithm`."""
-        setup, config = self.setup, self.setup.config
-        batch = with_advantages(rollout, context.hyper)
-        optimizer = self.optimizer(context.hyper.max_grad_norm)
-
-        def loss(params: PyTree, minibatch: Minibatches) -> tuple[Array, Scalars]:
-            return self.loss(params, minibatch.of(batch))
-
-        def step(state: LearnerState, minibatches: Minibatches) -> tuple[LearnerState, StepMetrics]:
-            return gradient_step(
-                *(setup, state, minibatches, context),
-                loss=loss,
-                losses=self.LOSSES,
-                optimizer=optimizer,
-            )
-
-        def epoch(state: LearnerState, number: Array) -> tuple[LearnerState, Any]:
-            minibatches = shuffle(setup, batch, context.keys, number)
-            return run_epoch(step, state, minibatches, config.gradient_accumulation_steps)
-
-        state, scalars, anomalies = run_epochs(epoch, state, config.update_epochs)
-        scalars |= {"explained_variance": explained_variance(batch.samples)}
-        scalars |= {"epsilon": context.hyper.epsilon(context.keys.update)}
-        return Learned(state, scalars, anomalies)
+        hyper = context.hyper
+        learned = learn_in_epochs(
+            *(self.setup, state, with_advantages(rollout, hyper), context),
+            loss=self.loss,
+            losses=self.LOSSES,
+            optimizer=self.optimizer(hyper.max_grad_norm),
+        )
+        epsilon = {"epsilon": hyper.epsilon(context.keys.update)}
+        return learned._replace(scalars=learned.scalars | epsilon)
 
     def loss(self, params: PyTree, batch: Batch) -> tuple[Array, Scalars]:
         """Half the mean squared difference of Q from the Q(lambda) returns (Peng's).

@@ -13,8 +13,11 @@ import jax
 import optax
 from flax import struct
 
+from hackmatrix.agents.networks.algorithms import import_algorithm
+from hackmatrix.core.errors import UserError
 from hackmatrix.environments.interface.environment import PyTree
 from hackmatrix.environments.interface.metric import Metric
+from hackmatrix.environments.user_code import convert_errors
 from hackmatrix.learning.trainer.config import AlgorithmConfig
 from hackmatrix.learning.trainer.hyperparameters import Hyperparameters
 from hackmatrix.learning.trainer.keys import UpdateKeys
@@ -57,7 +60,7 @@ class LearnerState(struct.PyTreeNode):
 
 
 class UpdateContext(NamedTuple):
-    """What an algorithm learns with, besides its state and the rollout."""
+    """The inputs of an update besides the state and the rollout."""
 
     keys: UpdateKeys  # random keys of the update
     hyper: Hyperparameters
@@ -118,3 +121,50 @@ class Algorithm(Protocol):
             rollout: the `Rollout`; its rewards are scaled.
             context: random keys, settings, and how the network takes the params.
         """
+
+
+def make_algorithm(setup: Setup) -> Algorithm:
+    """The algorithm that the settings name.
+
+    Raises:
+        UserError: it is the user's own, and lacks a member, or fails; so do its methods then.
+    """
+    name = setup.config.algorithm
+    algorithm_class = import_algorithm(name)
+    if not setup.config.is_own:
+        built_in: Algorithm = algorithm_class(setup)
+        return built_in
+    members = (*Algorithm.__annotations__, "init", "choose", "update")
+    if missing := [member for member in members if not hasattr(algorithm_class, member)]:
+        raise UserError(f"algorithm {name}: has no {', '.join(missing)}; see `Algorithm`")
+    with convert_errors(f"algorithm {name}"):
+        own: Any = OwnAlgorithm(f"algorithm {name}", algorithm_class(setup))
+    algorithm: Algorithm = own
+    return algorithm
+
+
+class OwnAlgorithm:
+    """An algorithm of the user's own; its errors name the place in the user's code."""
+
+    def __init__(self, prefix: str, algorithm: Algorithm) -> None:
+        self._prefix = prefix
+        self._algorithm = algorithm
+        for member in Algorithm.__annotations__:
+            setattr(self, member, getattr(algorithm, member))
+
+    def init(self, params: PyTree, num_envs: int) -> Any:
+        """See `Algorithm`."""
+        with convert_errors(self._prefix):
+            return self._algorithm.init(params, num_envs)
+
+    def choose(
+        self, params: PyTree, position: PolicyOutput, hyper: Hyperparameters, update: Array
+    ) -> SampledActions:
+        """See `Algorithm`."""
+        with convert_errors(self._prefix):
+            return self._algorithm.choose(params, position, hyper, update)
+
+    def update(self, state: Any, rollout: Any, context: UpdateContext) -> Learned:
+        """See `Algorithm`."""
+        with convert_errors(self._prefix):
+            return self._algorithm.update(state, rollout, context)

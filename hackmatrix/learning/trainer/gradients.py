@@ -13,8 +13,18 @@ from hackmatrix.agents.networks.network import sharing_of
 from hackmatrix.core.devices import mesh
 from hackmatrix.environments.interface.environment import PyTree
 from hackmatrix.learning.trainer import anomalies
-from hackmatrix.learning.trainer.algorithm import LearnerState, Scalars, UpdateContext
-from hackmatrix.learning.trainer.batches import Minibatches
+from hackmatrix.learning.trainer.algorithm import (
+    Learned,
+    LearnerState,
+    Scalars,
+    UpdateContext,
+)
+from hackmatrix.learning.trainer.batches import (
+    Batch,
+    Minibatches,
+    explained_variance,
+    shuffle,
+)
 from hackmatrix.learning.trainer.setup import Setup
 
 Array = jax.Array
@@ -32,7 +42,7 @@ class EarlyStop(NamedTuple):
 
 
 class StepMetrics(struct.PyTreeNode):
-    """What gradient steps measure: as one array, as each array that a loop fills is a kernel."""
+    """Scalars of gradient steps as one array, as each array that a loop fills is a kernel."""
 
     numbers: Array  # float32[..., K]
     anomaly: Array | None  # int32[...], see `anomalies.first_of`; None: nothing is searched
@@ -126,46 +136,63 @@ def gradient_step(
     return state.replace(params=params, opt_state=opt_state), metrics
 
 
-def run_epoch(
-    step: Callable[[State, Minibatches], tuple[State, StepMetrics]],
+def learn_in_epochs(
+    setup: Setup,
     state: State,
-    minibatches: Minibatches,
-    accumulation: int,
-) -> tuple[State, tuple[Scalars, Array | None]]:
-    """Steps through the minibatches, `accumulation` at a time.
-
-    Returns:
-        The state, means of what was measured, and the anomalies of the steps.
-    """
-    parts = jax.tree.map(lambda x: x.reshape(-1, accumulation, *x.shape[1:]), minibatches)
-    state, metrics = jax.lax.scan(step, state, parts)
-    return state, (metrics.means(), metrics.anomaly)
-
-
-def run_epochs(
-    epoch: Callable[[State, Array], tuple[State, tuple[Scalars, Array | None]]],
-    state: State,
-    num_epochs: int,
+    batch: Batch,
+    context: UpdateContext,
+    *,
+    loss: Callable[[PyTree, Batch], tuple[Array, Scalars]],
+    losses: tuple[str, ...],
+    optimizer: optax.GradientTransformation,
+    scalars_of: Callable[[Scalars], Scalars] = lambda parts: parts,
+    measure_advantages: bool = False,
     stop: EarlyStop | None = None,
-) -> tuple[State, Scalars, Array | None]:
-    """Runs an update's epochs, or those until `stop`.
+) -> Learned:
+    """Gradient steps on the minibatches of a batch, for `update_epochs` epochs.
 
     Args:
-        epoch: from the state and the epoch's number to what `run_epoch` returns.
-        state: before the epochs.
-        num_epochs: their number.
+        setup: the network and the settings.
+        state: params and optimizer state before the update.
+        batch: the samples of this device's games.
+        context: random keys, learning rate, and what the network takes for the params.
+        loss: of this device's share of a minibatch, and its parts by name.
+        losses: parts of the loss that are searched for NaN and infinity.
+        optimizer: makes gradients into directions, which the learning rate scales.
+        scalars_of: makes what is measured of the parts of the loss, means over all devices.
+        measure_advantages: whether the loss reads `Batch.advantages`.
         stop: when to leave out the epochs that are left.
 
     Returns:
-        The state, the scalars of the last epoch, and the anomalies of all gradient steps.
+        The state, and means over the last epoch that was made.
     """
-    numbers = jnp.arange(num_epochs)
+    accumulation = setup.config.gradient_accumulation_steps
+
+    def step(state: State, minibatches: Minibatches) -> tuple[State, StepMetrics]:
+        return gradient_step(
+            *(setup, state, minibatches, context),
+            loss=lambda params, minibatch: loss(params, minibatch.of(batch)),
+            losses=losses,
+            optimizer=optimizer,
+            scalars_of=scalars_of,
+        )
+
+    def epoch(state: State, number: Array) -> tuple[State, tuple[Scalars, Array | None]]:
+        minibatches = shuffle(
+            setup, batch, context.keys, number, measure_advantages=measure_advantages
+        )
+        parts = jax.tree.map(lambda x: x.reshape(-1, accumulation, *x.shape[1:]), minibatches)
+        state, metrics = jax.lax.scan(step, state, parts)
+        return state, (metrics.means(), metrics.anomaly)
+
+    numbers = jnp.arange(setup.config.update_epochs)
     if stop is None:
         state, (scalars, anomaly) = jax.lax.scan(epoch, state, numbers)
         scalars = jax.tree.map(lambda epochs: epochs[-1], scalars)
     else:
         state, scalars, anomaly = _run_until(stop, epoch, state, numbers)
-    return state, scalars, None if anomaly is None else anomaly.reshape(-1)
+    scalars |= {"explained_variance": explained_variance(batch.samples)}
+    return Learned(state, scalars, None if anomaly is None else anomaly.reshape(-1))
 
 
 def _run_until(

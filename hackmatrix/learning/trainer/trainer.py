@@ -14,7 +14,6 @@ from flax import struct
 from jax.sharding import PartitionSpec
 from jax.stages import Traced
 
-from hackmatrix.agents.networks.algorithms import import_algorithm
 from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.network import Network, check_network, make_network, sharing_of
 from hackmatrix.agents.networks.normalisation import FeatureScale, dense_features
@@ -24,7 +23,7 @@ from hackmatrix.core.jax_defaults import with_jax_defaults
 from hackmatrix.environments.interface.environment import Environment, PyTree, optional_members
 from hackmatrix.learning.reporting.metrics import device_metrics
 from hackmatrix.learning.trainer import anomalies, measures, seeds
-from hackmatrix.learning.trainer.algorithm import Algorithm, Learned, UpdateContext
+from hackmatrix.learning.trainer.algorithm import Learned, UpdateContext, make_algorithm
 from hackmatrix.learning.trainer.config import AlgorithmConfig, Course
 from hackmatrix.learning.trainer.gradients import convert_params
 from hackmatrix.learning.trainer.hyperparameters import Hyperparameters
@@ -112,7 +111,7 @@ class Trainer:
         platform = self.mesh.devices.flat[0].platform
         self.setup = Setup(env, network, config, detect_anomaly, few_kernels=platform == "gpu")
         _check(self.setup)
-        self.algorithm: Algorithm = import_algorithm(config.algorithm)(self.setup)
+        self.algorithm = make_algorithm(self.setup)
         self.metrics = measures.metrics_of(env, self.algorithm)
         self._members = optional_members(env)
         self._share = config.num_envs // self.mesh.size  # games of one device

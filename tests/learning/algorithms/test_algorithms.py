@@ -67,10 +67,10 @@ import optax
 from hackmatrix.agents.networks import distribution
 from hackmatrix.core.options import option
 from hackmatrix.environments.interface.metric import Limit, Metric, Over, Severity
-from hackmatrix.learning.trainer.algorithm import Learned, LearnerState, SampledActions
+from hackmatrix.learning.trainer.algorithm import LearnerState, SampledActions
 from hackmatrix.learning.trainer.config import AlgorithmConfig
-from hackmatrix.learning.trainer.batches import apply_network, shuffle, with_advantages
-from hackmatrix.learning.trainer.gradients import gradient_step, run_epoch
+from hackmatrix.learning.trainer.batches import apply_network, with_advantages
+from hackmatrix.learning.trainer.gradients import learn_in_epochs
 
 _HIGH = Limit("loss_any", Severity.WARNING, "it learns", above=-1e9)
 
@@ -85,7 +85,7 @@ class Reinforce:
     SETTINGS = {"lr": 1e-2}
     STORED = ("drawn",)
     LOSSES = ("loss",)
-    SCALARS = ("loss", "grad_norm", "drawn")
+    SCALARS = ("loss", "grad_norm", "drawn", "explained_variance")
     METRICS = (
         Metric("train/loss", Over.UPDATES, "the loss", (_HIGH,)),
         Metric("train/drawn", Over.UPDATES, "mean random number"),
@@ -108,8 +108,8 @@ class Reinforce:
         network, batch = self.setup.network, with_advantages(rollout, context.hyper)
 
         def loss(params, minibatch):
-            samples = minibatch.of(batch).samples
-            logits, value = apply_network(network, params, minibatch.of(batch))
+            samples = minibatch.samples
+            logits, value = apply_network(network, params, minibatch)
             mask = distribution.unpack_mask(samples.mask, network.num_actions)
             log_probs = distribution.log_probabilities(logits, mask)
             chosen = distribution.log_probability(log_probs, samples.action)
@@ -117,16 +117,41 @@ class Reinforce:
             total = error - jnp.mean(chosen * (samples.advantage + context.hyper.bonus))
             return total, {"loss": total, "drawn": jnp.mean(samples.stored["drawn"])}
 
-        def step(state, minibatches):
-            return gradient_step(
-                *(self.setup, state, minibatches, context),
-                loss=loss, losses=self.LOSSES, optimizer=self.optimizer,
-            )
-
-        minibatches = shuffle(self.setup, batch, context.keys, jnp.int32(0))
-        state, (scalars, anomalies) = run_epoch(step, state, minibatches, 1)
-        return Learned(state, scalars, anomalies)
+        return learn_in_epochs(
+            *(self.setup, state, batch, context),
+            loss=loss, losses=self.LOSSES, optimizer=self.optimizer,
+        )
 '''
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "words"),
+    [
+        ("    Config = Config\n", "", "has no Config, a subclass of `AlgorithmConfig`"),
+        ("    PER_GAME = ()\n", "", "has no PER_GAME; see `Algorithm`"),
+        ("context.hyper.bonus", "context.hyper.boni", "boni is no setting that an update takes"),
+        ("LearnerState(params,", "LearnerState(no_params,", "reinforce.py:"),
+    ],
+)
+def test_a_mistake_in_an_algorithm_is_a_line(
+    right: str,
+    wrong: str,
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert right in REINFORCE
+    (tmp_path / "reinforce.py").write_text(REINFORCE.replace(right, wrong))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    small = ["--num-envs=2", "--num-steps=2", "--num-minibatches=1", "--hidden-dim=4", "--no-wandb"]
+    flags = ["--env=CartPole-v1", "--algorithm=reinforce:Reinforce", *small]
+    assert main(["train", *flags, "--total-timesteps=4"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "algorithm reinforce:Reinforce: " in line
+    assert words in line
+    sys.modules.pop("reinforce")
 
 
 @pytest.mark.slow

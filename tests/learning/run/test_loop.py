@@ -857,10 +857,12 @@ def test_an_anomaly_is_found_where_it_began(
 
     def poisoned(self: Trainer, state: TrainState, count: int) -> TrainState:
         if count and int(state.update) == 4:
+            holder = state.learner if hasattr(state.learner, poison) else state
             part = jax.tree.map(
-                lambda x: x * jnp.nan if x.dtype == jnp.float32 else x, getattr(state, poison)
+                lambda x: x * jnp.nan if x.dtype == jnp.float32 else x, getattr(holder, poison)
             )
-            state = dataclasses.replace(state, **{poison: part})
+            holder = holder.replace(**{poison: part})
+            state = holder if isinstance(holder, TrainState) else state.replace(learner=holder)
         return run(self, state, count)
 
     monkeypatch.setattr(Trainer, "run", poisoned)

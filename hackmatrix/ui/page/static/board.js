@@ -241,19 +241,21 @@ function arrow([from, to]) {
   return element("path", { d, class: "arrow" });
 }
 
+/** What up, down, left and right add to x and y. */
+const STEPS = [
+  [0, -1],
+  [0, 1],
+  [-1, 0],
+  [1, 0],
+];
+
 /** Probabilities on the board: of directions as bars on the edges of the player's cell, of siphoning in its corner. */
 export function showChances(probabilities, here, neighbours) {
   layers.chances.replaceChildren();
   if (!probabilities) return;
   const x = cellX(here) + 50;
   const y = cellY(here) + 50;
-  const ways = [
-    [0, -1],
-    [0, 1],
-    [-1, 0],
-    [1, 0],
-  ];
-  ways.forEach(([dx, dy], direction) => {
+  STEPS.forEach(([dx, dy], direction) => {
     const p = probabilities[direction];
     if (p < 0.01 || neighbours[here][direction] === null) return;
     const [cx, cy] = [x + dx * 50, y + dy * 50];
@@ -277,17 +279,11 @@ export function showMoves(moves, here, neighbours) {
   layers.moves.replaceChildren();
   const x = cellX(here) + 50;
   const y = cellY(here) + 50;
-  const ways = [
-    [0, -1],
-    [0, 1],
-    [-1, 0],
-    [1, 0],
-  ];
   moves.forEach(([action, name], i) => {
     if (action === 4)
       layers.moves.append(element("circle", { cx: x, cy: y, r: 34 + 8 * i, class: name }));
     if (action === undefined || action > 3 || neighbours[here][action] === null) return;
-    const [dx, dy] = ways[action];
+    const [dx, dy] = STEPS[action];
     const aside = 30 * (i ? 1 : -1);
     const far = 34;
     const [sx, sy] = [x + dx * 32 + dy * aside, y + dy * 32 + dx * aside];
