@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 from filelock import FileLock
-from paths import CONFIGS, DOCS, FROG, HELPERS, LINEAR, ROOT
+from paths import CONFIGS, DOCS, DQN, FROG, HELPERS, LINEAR, ROOT
 from quick_compilation import COMPILED_QUICKLY
 from tpu_world import FLAGS, FakeGcloud
 
@@ -181,7 +181,7 @@ class Places:
             agents = " ".join(re.findall(r"checkpoints/[\w-]+", line))
             games = "--episodes 2 --max-steps 20 --games games.csv"
             self.run(folder, f"hackmatrix evaluate {agents} {games}")
-        for example in (FROG, LINEAR):
+        for example in (FROG, LINEAR, DQN):
             if f"{example.stem}:" in line:
                 shutil.copy(example, folder)
 

@@ -9,3 +9,4 @@ DOCS = ROOT / "docs"
 CONFIGS = ROOT / "hackmatrix" / "configs"
 FROG = ROOT / "examples" / "frog.py"  # an environment of one's own
 LINEAR = ROOT / "examples" / "linear.py"  # a network of one's own
+DQN = ROOT / "examples" / "dqn.py"  # an algorithm of one's own

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from paths import ROOT
+from paths import DQN
 
 from hackmatrix.runs.checkpoints import checkpoints_of, load_checkpoint
 from hackmatrix.runs.metrics_file import read_metrics
@@ -22,7 +22,7 @@ REPLAY = (
 
 @pytest.fixture(autouse=True)
 def _in_a_folder_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shutil.copy(ROOT / "examples" / "dqn.py", tmp_path)
+    shutil.copy(DQN, tmp_path)
     monkeypatch.chdir(tmp_path)
 
 
