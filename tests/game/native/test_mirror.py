@@ -31,6 +31,7 @@ NATIVE_FILES = {
     "legality": "of the engine's `saving.py`: what comes as bytes or words",
     "platform": "what compilers for GPUs are told besides",
     "record": "reads what `observation.hpp` makes",
+    "row_calls": "the custom calls for XLA that sum `rows`",
     "rows": "of `agents/networks/`: what the network `player_centred` sums",
     "scripted": "of `agents/scripted/`: the scripted player, a hundred times as fast",
     "tactical": "of `foresight/`: the layout `tactical`",
