@@ -5,31 +5,29 @@ with arguments of `hackmatrix train`, `{"number": 1}` ends it with a checkpoint.
 `{"number": 1, "code": 0}` when that training has ended. At the end of its input it ends all of
 them.
 
-Trainings take turns, one compiled call each.
+Each training has a thread; they take turns, one compiled call each.
 """
 
 import json
 import os
-import queue
 import sys
 import threading
 import traceback
-from collections.abc import Generator, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from signal import SIGTERM, Signals
-from typing import Any, NamedTuple, TextIO
+from typing import Any, TextIO
 
 from hackmatrix.agents.networks.network import Network
-from hackmatrix.cli import train
+from hackmatrix.cli import train as command
 from hackmatrix.cli.main import FAILED, USAGE_ERROR
 from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.files import open_no_link
 from hackmatrix.environments.interface.environment import Environment
 from hackmatrix.learning.reporting.console import Console
-from hackmatrix.learning.run.chunks import Call, CallResult
-from hackmatrix.learning.run.loop import Evaluate, Programs, training
+from hackmatrix.learning.run.loop import Evaluate, train
+from hackmatrix.learning.run.shared_programs import SharedPrograms
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.research.evaluation.selection import make_evaluate
 
@@ -47,83 +45,54 @@ class TrainingStop:
         return self.signal is not None
 
 
-class Running(NamedTuple):
-    """A training under way."""
-
-    run: Generator[Call, CallResult, int]  # returns the exit code
-    stop: TrainingStop
-    call: Call  # that it waits for
-
-
 class Together:
     """The trainings of this process, by number."""
 
     def __init__(self, answers: TextIO) -> None:
         """No training yet; `answers` is where to write that they ended."""
+        self.programs = SharedPrograms()
         self._answers = answers
-        self._programs: Programs = {}
         self._evaluations: dict[Any, Evaluate] = {}
-        self._open: dict[int, Running] = {}
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether no training is under way."""
-        return not self._open
+        self._open: dict[int, tuple[threading.Thread, TrainingStop]] = {}
+        self._lock = threading.Lock()
 
     def obey(self, order: Order) -> None:
         """Begins or ends a training."""
-        training_id = order["number"]
-        if "argv" in order:
-            stop = TrainingStop()
-            run = self._train(order["argv"], Path(order["log"]), stop)
-            self._go_on(training_id, run, stop, None)
-        elif training_id in self._open:
-            self._open[training_id].stop.signal = SIGTERM
+        training_id, stop = order["number"], TrainingStop()
+        with self._lock:
+            if "argv" in order:
+                thread = threading.Thread(target=self._answer, args=(order, stop))
+                self._open[training_id] = thread, stop
+                thread.start()
+            elif training_id in self._open:
+                self._open[training_id][1].signal = SIGTERM
 
     def end(self) -> None:
         """Ends all trainings."""
-        for each in self._open.values():
-            each.stop.signal = SIGTERM
+        with self._lock:
+            for _, stop in self._open.values():
+                stop.signal = SIGTERM
 
-    def turn(self) -> None:
-        """Makes one call of each training."""
-        for training_id, (run, stop, call) in list(self._open.items()):
-            try:
-                result = call.run()
-            except Exception as error:
-                self._go_on(training_id, run, stop, error)
-            else:
-                self._go_on(training_id, run, stop, result)
+    def join(self) -> None:
+        """Waits until all trainings have ended."""
+        with self._lock:
+            threads = [thread for thread, _ in self._open.values()]
+        for thread in threads:
+            thread.join()
 
-    def _go_on(
-        self,
-        training_id: int,
-        run: Generator[Call, CallResult, int],
-        stop: TrainingStop,
-        result: CallResult | Exception | None,
-    ) -> None:
-        """Lets a training have the result of its call, until it asks for the next one or ends."""
-        try:
-            if isinstance(result, Exception):
-                call = run.throw(result)
-            else:
-                call = next(run) if result is None else run.send(result)
-            self._open[training_id] = Running(run, stop, call)
-        except StopIteration as end:
-            self._open.pop(training_id, None)
-            print(
-                json.dumps({"number": training_id, "code": end.value}),
-                file=self._answers,
-                flush=True,
-            )
+    def _answer(self, order: Order, stop: TrainingStop) -> None:
+        """Trains, and says how it ended."""
+        training_id = order["number"]
+        code = self._train(order["argv"], Path(order["log"]), stop)
+        with self._lock:
+            del self._open[training_id]
+            print(json.dumps({"number": training_id, "code": code}), file=self._answers, flush=True)
 
-    def _train(
-        self, argv: list[str], path: Path, stop: TrainingStop
-    ) -> Generator[Call, CallResult, int]:
-        """A training as `hackmatrix train` with these arguments makes it; returns its exit code."""
+    def _train(self, argv: list[str], path: Path, stop: TrainingStop) -> int:
+        """Trains as `hackmatrix train` does with these arguments; returns its exit code."""
         with open(path, "a", encoding="utf-8", opener=open_no_link) as log:
             try:
-                return (yield from self._with_log(argv, log, stop))
+                return self._train_with_log(argv, log, stop)
             except (UserError, OSError) as error:
                 print(f"hackmatrix train: error: {error}", file=log)
                 return USAGE_ERROR if isinstance(error, UserError) else FAILED
@@ -131,26 +100,24 @@ class Together:
                 traceback.print_exception(error, file=log)
                 return FAILED
 
-    def _with_log(
-        self, argv: list[str], log: TextIO, stop: TrainingStop
-    ) -> Generator[Call, CallResult, int]:
-        command = train.parse(argv)
-        with command.open() as run, Console(log) as console:
-            config, notes = train.prepare(command, run.options, run.start)
+    def _train_with_log(self, argv: list[str], log: TextIO, stop: TrainingStop) -> int:
+        parsed = command.parse(argv)
+        with parsed.open() as run, Console(log) as console:
+            config, notes = command.prepare(parsed, run.options, run.start)
             for note in notes:
                 console.say(note)
-            outcome = yield from training(
+            outcome = train(
                 config,
                 run.options,
                 console,
-                nullcontext(stop),
                 start=run.start,
                 make_evaluate=self._make_evaluate,
-                programs=self._programs,
+                stopping=nullcontext(stop),
+                programs=self.programs,
             )
-            for line in train.summary(outcome, run.start.course(config.learning), config):
+            for line in command.summary(outcome, run.start.course(config.learning), config):
                 console.say(line)
-        return train.code_of(outcome)
+        return command.code_of(outcome)
 
     def _make_evaluate(self, env: Environment, network: Network, config: TrainConfig) -> Evaluate:
         """The function that evaluates params: compiled once for all that play the same games."""
@@ -165,31 +132,12 @@ def main() -> int:
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever else prints is no answer
     enable_compilation_cache()
-    orders: queue.SimpleQueue[Order | None] = queue.SimpleQueue()
-    threading.Thread(target=_read, args=(orders,), daemon=True).start()
-    together, is_over = Together(answers), False
-    while not (is_over and together.is_idle):
-        for order in _waiting(orders, waits=together.is_idle and not is_over):
-            if order is None:
-                is_over = True
-                together.end()
-            else:
-                together.obey(order)
-        together.turn()
-    return 0
-
-
-def _read(orders: "queue.SimpleQueue[Order | None]") -> None:
+    together = Together(answers)
     for line in sys.stdin:
-        orders.put(json.loads(line))
-    orders.put(None)
-
-
-def _waiting(orders: "queue.SimpleQueue[Order | None]", *, waits: bool) -> Iterator[Order | None]:
-    """The orders that have come; `waits` for the first one."""
-    while waits or not orders.empty():
-        yield orders.get()
-        waits = False
+        together.obey(json.loads(line))
+    together.end()
+    together.join()
+    return 0
 
 
 if __name__ == "__main__":

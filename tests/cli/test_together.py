@@ -2,6 +2,8 @@
 
 import io
 import json
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,8 @@ from small_runs import assert_same_run, rows_of, updates_of
 
 from hackmatrix.cli.main import main
 from hackmatrix.cli.together import Together
-from hackmatrix.learning.run.chunks import Call
+from hackmatrix.learning.run.shared_programs import SharedPrograms
+from hackmatrix.learning.trainer.trainer import Trainer
 
 SETTINGS: dict[str, Any] = {
     "model": {"hidden_dim": 8, "num_layers": 1},
@@ -52,9 +55,8 @@ class Process:
         return (self._folder / f"{number}.log").read_text().splitlines()
 
     def run(self) -> dict[int, int]:
-        """Goes on until all trainings have ended; returns their exit codes, the first one first."""
-        while not self.together.is_idle:
-            self.together.turn()
+        """Waits until all trainings have ended; returns their exit codes, the first one first."""
+        self.together.join()
         answers = map(json.loads, self._answers.getvalue().splitlines())
         return {answer["number"]: answer["code"] for answer in answers}
 
@@ -76,7 +78,7 @@ def test_each_is_the_run_that_train_makes_bit_for_bit(
     for number, (name, changes) in enumerate({"one": ONE, "other": OTHER}.items()):
         process.begin(number, argv(name, **changes))
     assert process.run() == {0: 0, 1: 0}
-    assert len(process.together._programs) == 1
+    assert len(process.together.programs.trainers) == 1
     for name, changes in {"one": ONE, "other": OTHER}.items():
         assert main(["train", *argv(f"{name}-alone", **changes)]) == 0
         assert_same_run(tmp_path / name, tmp_path / f"{name}-alone", 7)
@@ -84,15 +86,36 @@ def test_each_is_the_run_that_train_makes_bit_for_bit(
     assert rates == [1e-2] * 7
 
 
+def test_turns_go_round() -> None:
+    programs, order, barrier = SharedPrograms(), list[int](), threading.Barrier(3)
+
+    def work(number: int) -> None:
+        barrier.wait()
+        for _ in range(20):
+            with programs.turn():
+                order.append(number)
+                time.sleep(0.001)  # so that the others wait
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(sorted(order[first : first + 3]) == [0, 1, 2] for first in range(3, 57, 3))
+
+
+def test_a_turn_that_fails_is_over() -> None:
+    programs = SharedPrograms()
+    with pytest.raises(ValueError, match="wrong"), programs.turn():
+        raise ValueError("wrong")
+    with programs.turn():
+        pass
+
+
 @pytest.mark.thorough
-def test_they_take_turns_and_the_shorter_one_ends_first(
-    argv: Argv, process: Process, tmp_path: Path
-) -> None:
-    process.begin(1, argv("long"))
+def test_the_shorter_one_ends_first(argv: Argv, process: Process) -> None:
+    process.begin(1, argv("long", total_timesteps=500 * 64))
     process.begin(2, argv("short", total_timesteps=3 * 64))
-    for _ in range(2):
-        process.together.turn()
-    assert [len(rows_of(tmp_path / name)) for name in ("long", "short")] == [2, 2]
     assert list(process.run().items()) == [(2, 0), (1, 0)]
     assert process.log(2)[-1].startswith("next")
 
@@ -101,27 +124,37 @@ def test_they_take_turns_and_the_shorter_one_ends_first(
 def test_one_that_is_ended_is_saved_and_goes_on_as_if_it_had_not_been(
     argv: Argv, process: Process, tmp_path: Path
 ) -> None:
-    process.begin(1, argv("cut", lr=1e-2, lr_schedule="linear"))
-    process.begin(2, argv("whole", lr=1e-2, lr_schedule="linear"))
-    for _ in range(3):
-        process.together.turn()
+    changes = {"lr": 1e-2, "lr_schedule": "linear", "total_timesteps": 300 * 64}
+    process.begin(1, argv("cut", **changes))
+    process.begin(2, argv("whole", **changes))
+    wait_for_rows(tmp_path / "cut")
     process.together.obey({"number": 1})
     assert process.run() == {1: 128 + 15, 2: 0}
-    assert updates_of(tmp_path / "cut") == [4]  # after the call that it waited for
+    (update,) = updates_of(tmp_path / "cut")
+    assert 0 < update < 300
     again = Process(tmp_path)
     again.begin(3, ["--resume", str(tmp_path / "cut")])
     assert again.run() == {3: 0}
-    assert_same_run(tmp_path / "cut", tmp_path / "whole", 7)
+    assert_same_run(tmp_path / "cut", tmp_path / "whole", 300)
 
 
 @pytest.mark.thorough
 def test_when_the_search_ends_all_are_saved(argv: Argv, process: Process, tmp_path: Path) -> None:
     for number, name in enumerate(("one", "other")):
-        process.begin(number, argv(name))
-    process.together.turn()
+        process.begin(number, argv(name, total_timesteps=10_000 * 64))
+    for name in ("one", "other"):
+        wait_for_rows(tmp_path / name)
     process.together.end()
     assert process.run() == {0: 143, 1: 143}
-    assert [updates_of(tmp_path / name) for name in ("one", "other")] == [[2], [2]]
+    assert all(len(updates_of(tmp_path / name)) == 1 for name in ("one", "other"))
+
+
+def wait_for_rows(run: Path) -> None:
+    """Waits until a run has trained for some updates."""
+    deadline = time.monotonic() + 120
+    while not (run / "metrics.jsonl").exists() or len(rows_of(run)) < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 @pytest.mark.thorough
@@ -137,14 +170,14 @@ def test_settings_that_do_not_go_together_end_one_alone(argv: Argv, process: Pro
 def test_a_call_that_fails_ends_one_alone(
     argv: Argv, process: Process, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = Call.run
+    run = Trainer.run
 
-    def failing(call: Call) -> Any:
-        if float(call.trainer.hyper.lr) == pytest.approx(0.5):
+    def failing(trainer: Trainer, state: Any, num_updates: int) -> Any:
+        if num_updates and float(trainer.hyper.lr) == pytest.approx(0.5):
             raise RuntimeError("RESOURCE_EXHAUSTED")
-        return made(call)
+        return run(trainer, state, num_updates)
 
-    monkeypatch.setattr(Call, "run", failing)
+    monkeypatch.setattr(Trainer, "run", failing)
     process.begin(1, argv("large", lr=0.5))
     process.begin(2, argv("right"))
     assert process.run() == {1: 1, 2: 0}
@@ -157,4 +190,4 @@ def test_another_structure_has_a_program_of_its_own(argv: Argv, process: Process
     process.begin(1, argv("one"))
     process.begin(2, argv("other", update_epochs=1))
     assert process.run() == {1: 0, 2: 0}
-    assert len(process.together._programs) == 2
+    assert len(process.together.programs.trainers) == 2

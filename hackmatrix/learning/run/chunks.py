@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,34 +11,13 @@ import jax
 from hackmatrix.learning.reporting.console import Console
 from hackmatrix.learning.run.loop_state import LoopState
 from hackmatrix.learning.run.schedule import Schedule
+from hackmatrix.learning.run.shared_programs import SharedPrograms
 from hackmatrix.learning.settings.train_options import TrainOptions
 from hackmatrix.learning.trainer.anomalies import Anomaly
 from hackmatrix.learning.trainer.measures import Measures
-from hackmatrix.learning.trainer.trainer import Trainer, TrainState
+from hackmatrix.learning.trainer.trainer import Trainer
 
 CALL_SECONDS = 1.0  # target length of a compiled call: signals and the display wait for its end
-
-
-class Call(NamedTuple):
-    """A compiled call that a run asks for; its result is sent back to the run."""
-
-    trainer: Trainer
-    state: TrainState  # which the call donates
-    updates: int
-
-    def run(self) -> "CallResult":
-        """Makes it, and waits for it."""
-        began = time.perf_counter()
-        state = self.trainer.run(self.state, self.updates)
-        jax.block_until_ready(state.update)
-        return CallResult(state, time.perf_counter() - began)
-
-
-class CallResult(NamedTuple):
-    """The result of a call."""
-
-    state: TrainState
-    seconds: float
 
 
 class Timing(NamedTuple):
@@ -54,6 +33,7 @@ class Chunks:
     def __init__(
         self,
         trainer: Trainer,
+        programs: SharedPrograms,
         schedule: Schedule,
         options: TrainOptions,
         profiles: Path,
@@ -63,12 +43,14 @@ class Chunks:
 
         Args:
             trainer: makes the updates.
+            programs: of this process: a call waits for its turn.
             schedule: tells where calls have to end.
             options: options of this command.
             profiles: folder for the trace of an update.
             console: shows the progress.
         """
         self._trainer = trainer
+        self._programs = programs
         self._schedule = schedule
         self._options = options
         self._profiles = profiles
@@ -79,12 +61,15 @@ class Chunks:
         if schedule.profiled is not None and schedule.profiled > schedule.num_updates:
             console.warn(f"there is no update {schedule.profiled}: nothing will be profiled")
 
-    def advance(self, now: LoopState) -> Generator[Call, CallResult, LoopState]:
-        """Asks for one call; donates `now.train`."""
+    def advance(self, now: LoopState) -> LoopState:
+        """Makes one call and waits for it; donates `now.train`."""
         count = min(self._ahead, self._schedule.next_due(now.update) - now.update)
         profiled = now.update + 1 == self._schedule.profiled
-        with self._trace() if profiled else contextlib.nullcontext():
-            train, seconds = yield Call(self._trainer, now.train, count)
+        with self._programs.turn(), self._trace() if profiled else contextlib.nullcontext():
+            began = time.perf_counter()
+            train = self._trainer.run(now.train, count)
+            jax.block_until_ready(train.update)
+            seconds = time.perf_counter() - began
         self._timing = Timing(self._timing.updates + count, self._timing.seconds + seconds)
         self._ahead = updates_per_call(self._platform, seconds / count)
         update = now.update + count

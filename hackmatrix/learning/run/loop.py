@@ -3,7 +3,7 @@
 import contextlib
 import os
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -11,7 +11,7 @@ from math import nan
 from pathlib import Path
 from signal import Signals
 from statistics import fmean
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import jax
 
@@ -23,7 +23,7 @@ from hackmatrix.environments.interface.environment import (
     PyTree,
 )
 from hackmatrix.learning.reporting.console import Console
-from hackmatrix.learning.run.chunks import Call, CallResult, Chunks
+from hackmatrix.learning.run.chunks import Chunks
 from hackmatrix.learning.run.initial_state import make_initial_state
 from hackmatrix.learning.run.keeper import Keeper
 from hackmatrix.learning.run.loop_state import LoopState
@@ -31,6 +31,7 @@ from hackmatrix.learning.run.multi_process import SAME_SIGNAL, LeadingTrainer, t
 from hackmatrix.learning.run.reporter import Reporter
 from hackmatrix.learning.run.run_folder import open_run_folder, prepare_run_folder
 from hackmatrix.learning.run.schedule import Schedule, note_on_learning_rate
+from hackmatrix.learning.run.shared_programs import SharedPrograms
 from hackmatrix.learning.run.start import BEGINNING, Start
 from hackmatrix.learning.run.start_facts import start_facts
 from hackmatrix.learning.run.stop import StopRequest
@@ -48,7 +49,6 @@ from hackmatrix.runs.trackers import TrackedRun, Trackers
 
 Evaluate = Callable[[PyTree], dict[str, float]]  # highest `mean_return` is best
 MakeEvaluate = Callable[[Environment, Network, TrainConfig], Evaluate]
-Programs = dict[Any, Trainer]  # by all that they depend on
 
 _STOPPING = "stopping after this update; once more: at once"
 _HUNG_UP = f"the terminal is gone, the run goes on; `kill {os.getpid()}` ends it with a checkpoint"
@@ -78,11 +78,6 @@ class RunOutcome(NamedTuple):
     collapsed: bool = False  # whether the policy has collapsed, so that to resume is no use
 
 
-Training = Generator[
-    Call, CallResult, RunOutcome
-]  # a run under way: asks for calls, returns how it ended
-
-
 class Stopping(Protocol):
     """What ends a run early: `StopRequest`, or the request of another process."""
 
@@ -102,6 +97,8 @@ def train(
     env: Environment | None = None,
     make_evaluate: MakeEvaluate | None = None,
     team: Team | None = None,
+    stopping: contextlib.AbstractContextManager[Stopping] | None = None,
+    programs: SharedPrograms | None = None,
 ) -> RunOutcome:
     """Trains until the run is complete, a signal arrives, or a critical alarm stops it.
 
@@ -115,6 +112,8 @@ def train(
             is set: `hackmatrix.research.evaluation.selection.make_evaluate`.
         team: the processes that train together with this one, which leads them; the others run
             `follow`.
+        stopping: entered while the run is under way; by default signals end the run.
+        programs: those of other trainings in threads of this process, to share.
 
     Raises:
         LostError: other processes are gone.
@@ -125,91 +124,49 @@ def train(
     """
     with contextlib.ExitStack() as stack:
         console = console or stack.enter_context(Console())
-        say, warn = partial(console.say, _STOPPING), partial(console.warn, _HUNG_UP)
-        return _alone(
-            training(
-                config,
-                options or TrainOptions(),
-                console,
-                StopRequest(say, warn, SAME_SIGNAL if team else 0.0),
-                start=start,
-                env=env,
-                make_evaluate=make_evaluate,
-                team=team,
-            )
-        )
-
-
-def _alone(run: Training) -> RunOutcome:
-    """Makes the calls of a run, one after another."""
-    try:
-        call = next(run)
-        while True:
-            try:
-                made = call.run()
-            except BaseException as error:
-                call = run.throw(error)
-            else:
-                call = run.send(made)
-    except StopIteration as end:
-        outcome: RunOutcome = end.value
-        return outcome
-
-
-def training(
-    config: TrainConfig,
-    options: TrainOptions,
-    console: Console,
-    stopping: contextlib.AbstractContextManager[Stopping],
-    *,
-    start: Start = BEGINNING,
-    env: Environment | None = None,
-    make_evaluate: MakeEvaluate | None = None,
-    team: Team | None = None,
-    programs: Programs | None = None,
-) -> Training:
-    """A run as `train` makes it, for whoever makes its calls; most arguments are those of `train`.
-
-    `stopping` is entered while the run is under way. With `programs`, the run shares the compiled
-    programs of others of this process.
-    """
-    course = start.course(config.learning)
-    if team is not None:
-        tell_trainer(team, config, course, detect_anomaly=options.detect_anomaly)
-    devices = _devices(config, options, console, team)
-    env = env or config.environment.make(config.run.engine)
-    trained = config.environment.for_training(env)
-    trainer = _trainer(trained, config, devices, course, options, team, programs)
-    with open_run_folder(config, options, start) as run, stopping as stop:
-        first = _compile(trainer, config, start, options, console)
-        prepare_run_folder(run, config, options, start, console)
-        run.add_start(start_facts(first.update, devices))
-        console.keep_log(log_of(run.path))
-        console.say(f"run {run.path}")
-        evaluate = _evaluate(env, trainer, config, make_evaluate, console)
-        schedule = Schedule.of(config, course, options, first.update)
-        for note in schedule.notes(config):
-            console.say(note)
-        if (jump := note_on_learning_rate(config.learning, start)) is not None:
-            console.warn(jump)
-        with _trackers(config, options, run, first, console) as trackers:
-            keeper = Keeper(run, config, trainer, course, console, trackers)
-            reporter = Reporter(run, config, trainer, course, console, trackers)
-            loop = _Loop(
-                schedule,
-                Chunks(trainer, schedule, options, run.path / PROFILES, console),
-                reporter,
-                keeper,
-                trackers,
-                evaluate,
-                check_folder=run.check,
-                should_stop=partial(_is_stop_requested, stop, team, console),
-            )
-            with keeper:
-                if not start.is_beginning:
-                    keeper.keep_first(first, start)
-                last, end = yield from loop.run(first)
-        return _outcome(run, course, last, end, stop, keeper, reporter)
+        options, programs = options or TrainOptions(), programs or SharedPrograms()
+        course = start.course(config.learning)
+        if team is not None:
+            tell_trainer(team, config, course, detect_anomaly=options.detect_anomaly)
+        devices = _devices(config, options, console, team)
+        env = env or config.environment.make(config.run.engine)
+        with programs.turn():
+            trainer = _trainer(env, config, devices, course, options, team, programs)
+        with (
+            open_run_folder(config, options, start) as run,
+            stopping or _stop_by_signals(console, team) as stop,
+        ):
+            with programs.turn():
+                first = _compile(trainer, config, start, options, console)
+            prepare_run_folder(run, config, options, start, console)
+            run.add_start(start_facts(first.update, devices))
+            console.keep_log(log_of(run.path))
+            console.say(f"run {run.path}")
+            evaluate = _evaluate(env, trainer, config, make_evaluate, console)
+            schedule = Schedule.of(config, course, options, first.update)
+            for note in schedule.notes(config):
+                console.say(note)
+            if (jump := note_on_learning_rate(config.learning, start)) is not None:
+                console.warn(jump)
+            with _trackers(config, options, run, first, console) as trackers:
+                keeper = Keeper(run, config, trainer, course, console, trackers)
+                reporter = Reporter(run, config, trainer, course, console, trackers)
+                loop = _Loop(
+                    schedule,
+                    Chunks(trainer, programs, schedule, options, run.path / PROFILES, console),
+                    reporter,
+                    keeper,
+                    trackers,
+                    evaluate,
+                    programs,
+                    check_folder=run.check,
+                    should_stop=partial(_is_stop_requested, stop, team, console),
+                )
+                with keeper:
+                    if not start.is_beginning:
+                        keeper.keep_first(first, start)
+                    last, end = loop.run(first)
+            return _outcome(run, course, last, end, stop, keeper, reporter)
 
 
 @dataclass(frozen=True)
@@ -222,10 +179,11 @@ class _Loop:
     keeper: Keeper
     trackers: Trackers
     evaluate: Evaluate | None
+    programs: SharedPrograms
     check_folder: Callable[[], None]
     should_stop: Callable[[], bool]
 
-    def run(self, now: LoopState) -> Generator[Call, CallResult, tuple[LoopState, End]]:
+    def run(self, now: LoopState) -> tuple[LoopState, End]:
         """Runs updates until the run ends, then saves a final checkpoint.
 
         After an anomaly, or if no agent's params are finite any more, it saves none: the run can
@@ -241,7 +199,7 @@ class _Loop:
             if self.should_stop():
                 end = End.SIGNAL
                 break
-            now = yield from self.chunks.advance(now)
+            now = self.chunks.advance(now)
             self.trackers.start()  # not before: what they import would slow the first update down
             if (found := self.chunks.anomaly(now)) is not None:
                 self.reporter.anomaly(*found)
@@ -266,7 +224,7 @@ class _Loop:
         if self.evaluate is None or not self.schedule.is_evaluation_due(now.update):
             return None
         agents = self.keeper.agents_params(now)
-        with self.reporter.evaluating():
+        with self.programs.turn(), self.reporter.evaluating():
             results = [_nan_if_broken(params, self.evaluate(params)) for params in agents]
         best = self.keeper.is_best(fmean(result[SCORE] for result in results))
         evaluation = self.reporter.evaluation(now.update, results, best=best)
@@ -276,6 +234,11 @@ class _Loop:
 def _nan_if_broken(params: PyTree, result: dict[str, float]) -> dict[str, float]:
     """The result of an evaluation; NaN if the params are not finite, whatever they scored."""
     return result if seeds.are_finite(params) else dict.fromkeys(result, nan)
+
+
+def _stop_by_signals(console: Console, team: Team | None) -> StopRequest:
+    say, warn = partial(console.say, _STOPPING), partial(console.warn, _HUNG_UP)
+    return StopRequest(say, warn, SAME_SIGNAL if team else 0.0)
 
 
 def _is_stop_requested(stop: Stopping, team: Team | None, console: Console) -> bool:
@@ -304,13 +267,11 @@ def _trainer(
     course: Course,
     options: TrainOptions,
     team: Team | None,
-    programs: Programs | None,
+    programs: SharedPrograms,
 ) -> Trainer:
-    how = str(config.compiled_settings), *devices, options.detect_anomaly
-    if programs is not None and how in programs:
-        return programs[how].with_inputs(config.learning, course, config.run.seeds)
-    trainer = (Trainer if team is None else partial(LeadingTrainer, team))(
-        env,
+    make = partial(
+        Trainer if team is None else partial(LeadingTrainer, team),
+        config.environment.for_training(env),
         config.learning,
         config.network,
         devices,
@@ -318,9 +279,8 @@ def _trainer(
         agents=config.run.seeds,
         detect_anomaly=options.detect_anomaly,
     )
-    if programs is not None:
-        programs[how] = trainer
-    return trainer
+    trainer = programs.get((str(config.compiled_settings), *devices, options.detect_anomaly), make)
+    return trainer.with_inputs(config.learning, course, config.run.seeds)
 
 
 def _compile(
