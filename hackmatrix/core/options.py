@@ -51,6 +51,7 @@ class Option(NamedTuple):
     limits: OptionRange | None
     choices: Collection[str] | None
     section: str | None
+    key: str  # its name there
     compiled: bool | str
     aliases: tuple[str, ...]
     positional: bool  # given without a flag, with or without a default
@@ -87,6 +88,7 @@ def option(
     at_most: float | None = None,
     choices: Collection[str] | None = None,
     section: str | None = None,
+    key: str | None = None,
     compiled: bool | str = True,
     aliases: tuple[str, ...] = (),
     positional: bool = False,
@@ -103,7 +105,9 @@ def option(
         choices: the valid values of a `str`, for example the keys of a table. They are looked up
             at each use, so what is added to the table later is valid too. A field of a `Literal`
             type has its choices already.
-        section: the section of a configuration file in which the option stands.
+        section: the section of a configuration file in which the option stands; by default the
+            `SECTION` of its class.
+        key: its name there, if it is another.
         compiled: whether compiled programs of a run are others where this setting is another; they
             are not where they take it as an input, or never read it; `PRESENCE`: they are where it
             is None, and take other values as an input.
@@ -118,6 +122,7 @@ def option(
         "limits": None if limits == OptionRange() else limits,
         "choices": choices,
         "section": section,
+        "key": key,
         "compiled": compiled,
         "aliases": aliases,
         "positional": positional or default is dataclasses.MISSING,
@@ -130,11 +135,12 @@ def options_of(dataclass: type) -> dict[str, Option]:
     """The options of a dataclass whose fields are made with `option`, by name."""
     hints = typing.get_type_hints(dataclass)
     return {
-        field.name: _option_of(field, hints[field.name]) for field in dataclasses.fields(dataclass)
+        field.name: _option_of(field, hints[field.name], getattr(dataclass, "SECTION", None))
+        for field in dataclasses.fields(dataclass)
     }
 
 
-def _option_of(field: dataclasses.Field[Any], hint: Any) -> Option:
+def _option_of(field: dataclasses.Field[Any], hint: Any, section: str | None) -> Option:
     optional = type(None) in typing.get_args(hint)
     if optional:
         (hint,) = (each for each in typing.get_args(hint) if each is not type(None))
@@ -142,6 +148,8 @@ def _option_of(field: dataclasses.Field[Any], hint: Any) -> Option:
     if repeated:
         hint = typing.get_args(hint)[0]
     metadata = dict(field.metadata)
+    metadata["section"] = metadata["section"] or section
+    metadata["key"] = metadata["key"] or field.name
     if typing.get_origin(hint) is Literal:
         metadata["choices"], hint = typing.get_args(hint), str
     return Option(

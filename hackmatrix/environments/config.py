@@ -1,7 +1,7 @@
 """The settings of a run that say what is played. Imports no JAX, so that `--help` is fast."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import check, option
@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 class EnvironmentConfig:
     """The environment of a run, and where the games of its training begin."""
 
-    env: str = option("HackMatrix", "environment to train on; module:function for one of your own")
+    SECTION: ClassVar = "environment"
+
+    env: str = option(
+        "HackMatrix", "environment to train on; module:function for one of your own", key="name"
+    )
     multi_task: bool = option(
         False, "train one agent on all environments of --task-list, instead of --env"
     )
@@ -50,9 +54,14 @@ class EnvironmentConfig:
         PROGRAM_WORTH, "what each program owned is worth to the reward programs", at_least=0
     )
     curriculum: Curriculum | None = option(
-        None, "levels of positions from which training games start: a YAML file or a name"
+        None,
+        "levels of positions from which training games start: a YAML file or a name",
+        section="curriculum",
+        key="levels",
     )
-    curriculum_start_level: int = option(1, "level at which a new run begins", at_least=1)
+    curriculum_start_level: int = option(
+        1, "level at which a new run begins", at_least=1, section="curriculum", key="start_level"
+    )
 
     def __post_init__(self) -> None:
         check(self)

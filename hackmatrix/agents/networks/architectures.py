@@ -7,7 +7,7 @@ it is the user's own, whose name is `module:function`, or `module:Class`.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.named_code import NamesOrCode, check_allowed, import_callable
@@ -41,6 +41,8 @@ _NAMES = NamesOrCode(ARCHITECTURES, "module:function")
 @dataclass(frozen=True)
 class NetworkConfig:
     """Settings of a network: those of a run's that decide what it computes."""
+
+    SECTION: ClassVar = "model"
 
     architecture: str = option(
         "mlp",

@@ -1,7 +1,7 @@
 """The settings of metrics, alarms, evaluations and trackers. Imports no JAX."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from hackmatrix.core.options import check, option
 
@@ -10,8 +10,13 @@ from hackmatrix.core.options import check, option
 class ReportConfig:
     """Reports of a run: their contents, times and receivers. No compiled program reads it."""
 
+    SECTION: ClassVar = "logging"
+
     on_unhealthy: Literal["warn", "stop"] = option(
-        "warn", "what a critical alarm does: print a warning, or also stop the run", compiled=False
+        "warn",
+        "what a critical alarm does: print a warning, or also stop the run",
+        compiled=False,
+        section="training",
     )
     log_interval: int = option(10, "updates between lines of metrics", at_least=1, compiled=False)
     eval_interval: int | None = option(

@@ -4,7 +4,7 @@ import difflib
 import typing
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from hackmatrix.agents.networks.algorithms import PPO, find_algorithm
 from hackmatrix.agents.networks.architectures import NetworkConfig
@@ -26,27 +26,14 @@ DEFAULT_FOLDER = Path("checkpoints")
 
 LOGGING = "logging"
 
-# Where a setting stands in `--help` and in a configuration file.
-_SECTIONS = {
-    "model": "architecture hidden_dim num_layers activation dtype layer_norm symmetric value",
-    "environment": "env multi_task task_list observation max_episode_steps reward win_worth "
-    "program_worth num_envs normalize_observations normalize_rewards",
-    "curriculum": "curriculum curriculum_start_level",
-    "training": "algorithm algorithm_settings seed num_seeds init_from total_timesteps num_steps "
-    "lr lr_schedule gamma gae_lambda num_minibatches update_epochs gradient_accumulation_steps "
-    "clip_eps vf_coef ent_coef final_ent_coef max_grad_norm target_kl clip_value_loss "
-    "params_average exploration_initial_eps exploration_final_eps exploration_fraction simulations "
-    "search_weight device num_devices kernels on_unhealthy",
-    "tpu": "tpu tpu_cores distributed",
-    LOGGING: "log_interval save_interval_minutes save_interval save_interval_timesteps "
-    "keep_checkpoints eval_interval eval_episodes tensorboard wandb project entity artifact "
-    "checkpoint_dir",
-}
+_SECTIONS = ("model", "environment", "curriculum", "training", "tpu", LOGGING)
 
 
 @dataclass(frozen=True)
 class RunConfig:
     """The agents of a run, the devices that it has, and its checkpoints."""
+
+    SECTION: ClassVar = "training"
 
     seed: int = option(
         0,
@@ -85,30 +72,50 @@ class RunConfig:
         False,
         "expect a TPU; without one, warn and train on another device",
         compiled=False,
+        section="tpu",
+        key="enabled",
     )
     tpu_cores: int | None = option(
-        None, "as --num-devices, for TPUs alone", at_least=1, at_most=4096, compiled=False
+        None,
+        "as --num-devices, for TPUs alone",
+        at_least=1,
+        at_most=4096,
+        compiled=False,
+        section="tpu",
+        key="num_cores",
     )
     distributed: bool = option(
-        False, "train in several processes, one on each host, see docs/scaling.md", compiled=False
+        False,
+        "train in several processes, one on each host, see docs/scaling.md",
+        compiled=False,
+        section="tpu",
     )
     save_interval_minutes: float = option(
-        10.0, "minutes between checkpoints", above=0, compiled=False
+        10.0, "minutes between checkpoints", above=0, compiled=False, section=LOGGING
     )
     save_interval: int | None = option(
-        None, "updates between checkpoints, instead of minutes", at_least=1, compiled=False
+        None,
+        "updates between checkpoints, instead of minutes",
+        at_least=1,
+        compiled=False,
+        section=LOGGING,
     )
     save_interval_timesteps: int | None = option(
         None,
         "actions between checkpoints, rounded up to whole updates, instead of minutes",
         at_least=1,
         compiled=False,
+        section=LOGGING,
     )
     keep_checkpoints: int = option(
-        5, "number of newest checkpoints to keep, besides the best one", at_least=1, compiled=False
+        5,
+        "number of newest checkpoints to keep, besides the best one",
+        at_least=1,
+        compiled=False,
+        section=LOGGING,
     )
     checkpoint_dir: Path = option(
-        DEFAULT_FOLDER, "folder of the runs, or gs://BUCKET/FOLDER", compiled=False
+        DEFAULT_FOLDER, "folder of the runs, or gs://BUCKET/FOLDER", compiled=False, section=LOGGING
     )
 
     def __post_init__(self) -> None:
@@ -251,7 +258,8 @@ _PARTS = typing.get_type_hints(TrainConfig)
 _ALL_OPTIONS = {name: each for kind in _PARTS.values() for name, each in options_of(kind).items()}
 _ALL_OPTIONS |= learning_options()
 OPTIONS: dict[str, Option] = {
-    name: _ALL_OPTIONS[name]._replace(section=section)
-    for section, names in _SECTIONS.items()
-    for name in names.split()
+    name: each
+    for section in _SECTIONS
+    for name, each in _ALL_OPTIONS.items()
+    if each.section == section
 }

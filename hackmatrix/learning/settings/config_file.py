@@ -25,17 +25,7 @@ Settings = dict[str, Any]
 DEFAULT = "best"  # the settings of a new run without a file
 BATCH_SIZE = "batch_size"  # minibatch size; converted to num_minibatches when the batch is known
 
-_NAMES_IN_SECTION = {
-    "env": "name",
-    "curriculum": "levels",
-    "curriculum_start_level": "start_level",
-    "tpu": "enabled",
-    "tpu_cores": "num_cores",
-}
-_FIELDS = {
-    f"{option.section}.{_NAMES_IN_SECTION.get(name, name)}": name
-    for name, option in OPTIONS.items()
-}
+_FIELDS = {f"{option.section}.{option.key}": name for name, option in OPTIONS.items()}
 _OTHER_NAMES = {
     "model.learning_rate": "lr",
     "training.learning_rate": "lr",

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import yaml
 
@@ -63,6 +63,8 @@ class AlgorithmConfig:
     `PRESENCE` reaches the compiled update as an input, see `Hyperparameters`.
     """
 
+    SECTION: ClassVar = "training"
+
     algorithm: str = option(
         PPO,
         "learning algorithm; module:Class for one of your own, see docs/training.md",
@@ -73,13 +75,21 @@ class AlgorithmConfig:
         None, 'settings of an algorithm of your own, as "{replay_size: 10000}"'
     )
     num_envs: int = option(
-        256, "games that each agent plays in parallel", at_least=1, at_most=2**24
+        256,
+        "games that each agent plays in parallel",
+        at_least=1,
+        at_most=2**24,
+        section="environment",
     )
     normalize_observations: bool = option(
-        False, "normalize features to mean 0 and standard deviation 1, as seen so far"
+        False,
+        "normalize features to mean 0 and standard deviation 1, as seen so far",
+        section="environment",
     )
     normalize_rewards: bool = option(
-        True, "divide rewards by the root mean square of the returns seen so far"
+        True,
+        "divide rewards by the root mean square of the returns seen so far",
+        section="environment",
     )
     total_timesteps: int = option(
         10_000_000,
