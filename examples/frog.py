@@ -31,7 +31,7 @@ class Frog:
 
     num_actions = len(HOPS)
     feature_size = 2 * PADS.size
-    max_episode_steps = None  # a game ends by itself
+    never_truncates = True  # a game ends by itself
     metrics = (
         Metric("pond/won", Over.EPISODES, "fraction of games in which all pads sank"),
         Metric("pond/choices", Over.STEPS, "pads beside the frog, before it hops"),

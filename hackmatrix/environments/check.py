@@ -67,10 +67,10 @@ def check_environment(env: Any) -> None:
         for state in _with_and_without_weak_types(game["state"]):
             step = _results_of(env.step, _STEP, key, state, _array(jnp.int32))
             _check_step(step, game)
-        if optional_members(env).max_episode_steps is None and _may_truncate(env, key, state):
+        if optional_members(env).never_truncates and _may_truncate(env, key, state):
             raise UserError(
-                "truncated may be true, but max_episode_steps is None; make it the limit, or 0 if "
-                "there is no fixed one, so that values of final observations are computed"
+                "truncated may be true, but never_truncates is True; leave it out, so that values "
+                "of final observations are computed"
             )
     _check_spaces(env, game["observation"])
     _check_report(env, step["info"])

@@ -206,7 +206,7 @@ def _own_environment(name: str, options: dict[str, Any]) -> "Environment":
         check_environment(env)
         limit = options.get("max_episode_steps")
         kept = optional_members(env).max_episode_steps
-        if limit is not None and kept not in (limit, 0):
+        if limit is not None and kept not in (limit, None):
             raise UserError(
                 f"is made with max_episode_steps={limit}, and its member of that name is {kept!r}"
             )

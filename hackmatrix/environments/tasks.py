@@ -77,7 +77,8 @@ class MultiTask:
         self.num_actions = max(env.num_actions for env in envs)
         self.action_space = Discrete(self.num_actions)
         limits = [members.max_episode_steps for members in self._members]
-        self.max_episode_steps = None if set(limits) == {None} else max(x or 0 for x in limits)
+        self.max_episode_steps = None if None in limits else max(x for x in limits if x)
+        self.never_truncates = all(members.never_truncates for members in self._members)
         sizes = [env.feature_size for env in envs]
         self.feature_size = sum(sizes) + len(sizes)
         self.feature_owners = np.zeros((len(sizes), self.feature_size), np.float32)

@@ -53,13 +53,13 @@ class Wrapper:
     def __getattr__(self, name: str) -> Any:
         if name == "env" or name.startswith("_") or name in self.hides:
             raise AttributeError(f"{type(self).__name__} has no {name}", name=name, obj=self)
-        value = getattr(self.env, name)
-        if name == "max_episode_steps" and value is None and self._may_truncate():
-            return 0
-        return value
-
-    def _may_truncate(self) -> bool:
-        return self.adds_truncation and type(self).step is not Wrapper.step
+        if (
+            name == "never_truncates"
+            and self.adds_truncation
+            and type(self).step is not Wrapper.step
+        ):
+            return False
+        return getattr(self.env, name)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.env!r})"
@@ -255,7 +255,7 @@ class GymnaxSignature(Wrapper):
     @property
     def default_params(self) -> EnvParams:
         """The only valid params: the limit with which the environment was made."""
-        return EnvParams(optional_members(self.env).max_episode_steps or None)
+        return EnvParams(optional_members(self.env).max_episode_steps)
 
     def reset(self, key: Array, params: EnvParams | None = None) -> tuple[PyTree, PyTree]:
         """Starts a game; returns observation and state."""

@@ -18,7 +18,7 @@ from hackmatrix.environments.wrappers import FloatObservations, LogEpisodes, NoA
 FROG = (ROOT / "examples" / "frog.py").read_text()
 
 ACTIONS = "num_actions = len(HOPS)"
-LIMIT = "max_episode_steps = None"
+LIMIT = "never_truncates = True"
 SIZE = "feature_size = 2 * PADS.size"
 START = "pond = Pond(PADS.at[frog].set(False), frog)"
 RESET = "return pond, pond\n\n"
@@ -113,8 +113,8 @@ WRONG: list[tuple[dict[str, str], str]] = [
     ),
     (
         {STEP: STEP.replace("jnp.bool_(False)", "after.pads.sum() < 9")},
-        "step: truncated may be true, but max_episode_steps is None; make it the limit, or 0 if "
-        "there is no fixed one, so that values of final observations are computed",
+        "step: truncated may be true, but never_truncates is True; leave it out, so that values "
+        "of final observations are computed",
     ),
     ({STEP: STEP.replace("pond, pond", "PADS, pond")}, "step: observation.pads is bool[36] from r"),
     (
@@ -281,7 +281,7 @@ def test_what_is_no_environment_at_all() -> None:
         },
         {METRICS: "others = (", MEASURE: "def measures("},
         {
-            LIMIT: "max_episode_steps = 0",
+            LIMIT: "never_truncates = False",
             STEP: STEP.replace("jnp.bool_(False)", "after.pads.sum() < 9"),
         },
         {FEATURES: f"{NAMED} self.reset(jax.random.key(episode))\n\n{FEATURES}"},
@@ -313,7 +313,7 @@ def test_truncation_of_a_game_without_limit_is_noticed() -> None:
             *step, truncated, info = super().step(key, state, action)
             return *step, truncated | (info["episode_length"] >= 20), info
 
-    assert refusal(Cut(hackmatrix.make())).startswith("step: truncated may be true, but max_")
+    assert refusal(Cut(hackmatrix.make())).startswith("step: truncated may be true, but never_")
     check_environment(Cut(hackmatrix.make(max_episode_steps=100)))
 
 

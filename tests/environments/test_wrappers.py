@@ -294,10 +294,11 @@ def test_a_wrapper_that_passes_truncation_on_keeps_the_limit() -> None:
             return observation, state, 2 * reward, *others
 
     class NeverCut(Doubled):
-        max_episode_steps = None
+        never_truncates = True
 
     bare, limited = hackmatrix.make(), hackmatrix.make(max_episode_steps=7)
     for wrap in (Renamed, FloatObservations, LogEpisodes, GymnaxSignature, NeverCut):
-        assert optional_members(wrap(bare)).max_episode_steps is None
-    assert optional_members(Doubled(bare)).max_episode_steps == 0  # unknown: it might truncate
+        assert optional_members(wrap(bare)).never_truncates
+    assert not optional_members(Doubled(bare)).never_truncates  # unknown: it might
+    assert not optional_members(limited).never_truncates
     assert optional_members(Doubled(limited)).max_episode_steps == 7

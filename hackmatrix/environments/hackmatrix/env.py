@@ -151,6 +151,7 @@ class HackMatrixEnv:
         self.win_worth = win_worth
         self.program_worth = program_worth
         self.max_episode_steps = max_episode_steps
+        self.never_truncates = max_episode_steps is None
         self.auto_reset = auto_reset
         self.engine = engine
         if observation != COMPACT:  # they are features: nothing is worked out later

@@ -117,8 +117,8 @@ class OptionalMembers(NamedTuple):
     """The members that an environment may have besides; a default stands for one that it lacks."""
 
     id: str = ""  # the name with its version; the name of its class if it lacks one
-    # 0: no fixed limit; None: it never truncates, and no final value is computed.
-    max_episode_steps: int | None = 0
+    max_episode_steps: int | None = None  # None: no fixed limit
+    never_truncates: bool = False  # then no value of a final observation is computed
     reward_threshold: float = math.inf  # a mean return that counts as solved, as in Gymnasium
     observation_space: Any = None  # a `Space`, as is that of the actions
     action_space: Any = None

@@ -225,6 +225,6 @@ def _step(
 def _final_values(env: Environment, values: Callable[[], Array], wanted: Array) -> Array:
     """`values()` where `wanted`, else 0, float32[N]; they are computed only if any is wanted."""
     zeros = jnp.zeros(wanted.shape)
-    if optional_members(env).max_episode_steps is None:  # never truncates
+    if optional_members(env).never_truncates:
         return zeros
     return jax.lax.cond(jnp.any(wanted), lambda: jnp.where(wanted, values(), zeros), lambda: zeros)

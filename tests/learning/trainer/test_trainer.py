@@ -98,6 +98,7 @@ class Ends(probes.Probe):
     def __init__(self, terminated: bool, truncated: bool) -> None:
         self.terminates = terminated
         self.max_episode_steps = 3 if truncated else None
+        self.never_truncates = not truncated
 
     def start(self, key: jax.Array) -> jax.Array:
         return jnp.int32(1)
