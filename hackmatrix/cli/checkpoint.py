@@ -70,6 +70,7 @@ class ConvertOptions:
         "new file; its suffix gives the format: .npz, .safetensors or .onnx",
     )
     agent: int = option(0, "agent to take from a checkpoint of several, counted from 0", at_least=0)
+    int8: bool = option(False, "round large tables to 8 bits: a fourth of the size, for .npz")
     evaluate: int | None = option(
         None,
         "games to play for the model card, instead of the evaluation recorded in training",
@@ -163,8 +164,11 @@ def convert(argv: list[str]) -> int:
     from hackmatrix.research.exchange.contents import read_params_of
     from hackmatrix.research.exchange.formats import check_new, write_params
     from hackmatrix.research.exchange.model_card import model_card
+    from hackmatrix.runs.params import round_tables
 
     check_new(options.target)
+    if options.int8 and options.target.suffix != ".npz":
+        raise UserError(f"{options.target}: --int8 is for files that end in .npz")
     card = options.target.with_name(f"{options.target.name}.md")
     if os.path.lexists(card):
         raise UserError(f"{card}: exists already: choose another name")
@@ -173,7 +177,8 @@ def convert(argv: list[str]) -> int:
     agent = read_params_of(local(options.source, checkpoints=True), options.agent)
     report = None if options.evaluate is None else _play_games(agent, options.evaluate, options.env)
     text = model_card(options.target.name, agent, report).encode()
-    write_params(options.target, agent.params, agent.about)
+    params = round_tables(agent.params) if options.int8 else agent.params
+    write_params(options.target, params, agent.about)
     try:
         write_atomically(card, text)
     except OSError:  # so that the same command can be given again

@@ -266,6 +266,7 @@ def test_the_name_of_old_is_the_checkpoint_of_the_run(
     [
         ([], "expected one of list, verify, convert, got ''"),
         (["verify", "nowhere"], "nowhere: there is no such file or folder"),
+        (["convert", "a.npz", "a.onnx", "--int8"], "a.onnx: --int8 is for files that end in .npz"),
         (["list", "."], "holds neither checkpoints nor files of params"),
     ],
 )

@@ -109,7 +109,7 @@ def test_the_wheel_holds_the_package_alone() -> None:
     }
     configs = {str(path.relative_to(ROOT)) for path in CONFIGS.rglob("*.yaml")}
     assert "hackmatrix/configs/best.yaml" in configs
-    params = ("final_params", "score_params")
+    params = ("final_params", "score_params", "raw_params")
     agent = {f"hackmatrix/agents/shipped/{x}.{kind}" for x in params for kind in ("npz", "json")}
     agent |= {"hackmatrix/agents/shipped/win_chance.json", "hackmatrix/ui/session/puzzles.json"}
     others = {"hackmatrix/py.typed", "hackmatrix_command.py"}

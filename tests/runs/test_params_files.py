@@ -18,7 +18,7 @@ from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.cli.main import main
 from hackmatrix.core.errors import UserError
 from hackmatrix.game.engine import Game
-from hackmatrix.runs.params import load_params, save_params
+from hackmatrix.runs.params import load_params, round_tables, save_params
 
 FEATURES = 1545
 
@@ -202,6 +202,38 @@ def test_a_checkpoint_plays_with_the_params_of_its_update(tmp_path: Path) -> Non
 def test_a_folder_without_params_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"final_params.npz: no such file"):
         load_policy(tmp_path)
+
+
+def test_rounded_tables_are_a_fourth_as_large_and_nearly_the_same(tmp_path: Path) -> None:
+    table = np.random.default_rng(0).normal(size=(1_000, 80)).astype(np.float32)
+    table[3] = 0
+    params = {"params": {"rows": table, "small": {"kernel": table[:10]}}}
+    save_params(tmp_path / "whole.npz", params, {})
+    save_params(tmp_path / "small.npz", round_tables(params), {})
+    sizes = [(tmp_path / f"{name}.npz").stat().st_size for name in ("whole", "small")]
+    assert sizes[1] < 0.28 * sizes[0]
+    read = load_params(tmp_path / "small.npz").params["params"]
+    half_a_step = np.abs(table).max(axis=1, keepdims=True) / 127 / 2
+    assert read["rows"].dtype == np.float32
+    assert (np.abs(read["rows"] - table) <= half_a_step * 1.0001).all()
+    np.testing.assert_array_equal(read["small"]["kernel"], table[:10])
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        {"a:scale": np.ones((2, 1), np.float32)},
+        {"a": np.ones((2, 3), np.float32), "a:scale": np.ones((2, 1), np.float32)},
+        {"a": np.ones((2, 3), np.int8), "a:scale": np.ones((3, 1), np.float32)},
+        {"a": np.ones((2, 3), np.int8), "a:scale": np.ones(2, np.float32)},
+    ],
+)
+def test_a_scale_without_its_table_is_refused(
+    arrays: dict[str, np.ndarray], tmp_path: Path
+) -> None:
+    np.savez(tmp_path / "odd.npz", **arrays)
+    with pytest.raises(UserError, match="a:scale is not the scale of a table of int8"):
+        load_params(tmp_path / "odd.npz")
 
 
 def test_a_failed_write_leaves_the_old_file(

@@ -17,14 +17,15 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.registry import environment_id, own_code
 
-SHIPPED = "shipped"
-PACKAGED = {SHIPPED: shipped.PARAMS, "score": shipped.SCORE_PARAMS}  # agents of this package
+SHIPPED, RAW = "shipped", "raw"
+# Agents of this package.
+PACKAGED = {SHIPPED: shipped.PARAMS, "score": shipped.SCORE_PARAMS, RAW: shipped.RAW_PARAMS}
 NAMES = (*BUILT_IN, *PACKAGED)
 MAX_SIMULATIONS = 10_000  # of a search before an action; those of 256 games fill gigabytes
 
 A_NETWORK = (
     "a file of params, a checkpoint or a run's folder, local or gs://..., or an agent of this "
-    "package: `shipped` wins most, `score` with most points"
+    "package: `shipped` wins most, `score` with most points, `raw` reads the board alone"
 )
 AN_AGENT = (
     f"{A_NETWORK}; or a built-in player: `random` takes random valid actions, `exit` walks to the "

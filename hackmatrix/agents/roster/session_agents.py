@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from hackmatrix.agents.roster.built_in import built_in_agents
-from hackmatrix.agents.roster.names import NAMES, SHIPPED, AgentName
+from hackmatrix.agents.roster.names import NAMES, RAW, SHIPPED, AgentName
 from hackmatrix.agents.roster.position_policies import Make, from_file
 from hackmatrix.agents.roster.search_player import Searching
-from hackmatrix.agents.shipped import PARAMS
+from hackmatrix.agents.shipped import PARAMS, RAW_PARAMS
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.version import ENVIRONMENT_ID
 
@@ -23,7 +23,7 @@ def cast(agent: AgentName, *, search_first: bool = True) -> dict[str, Make]:
     Raises:
         UserError: there is no such agent, or it can't be searched with.
     """
-    agents: dict[str, Make] = built_in_agents()
+    agents: dict[str, Make] = {RAW: from_file(RAW_PARAMS, RAW), **built_in_agents()}
     if agent.params is None:
         first: dict[str, Make] = {agent.name: agents.pop(agent.name)}
         return {**first, SHIPPED: from_file(PARAMS, SHIPPED), **agents}

@@ -21,7 +21,7 @@ from hackmatrix.game.engine.replay import GameId, Replay
 from hackmatrix.research.datasets.folder import open_data_set
 from hackmatrix.research.evaluation.agents import agent_player
 
-NO_FILE = "no such file; built-in agents are scripted, exit, random, shipped, score"
+NO_FILE = "no such file; built-in agents are scripted, exit, random, shipped, score, raw"
 
 
 @pytest.fixture(autouse=True)
@@ -180,13 +180,13 @@ def test_the_command_for_networks_knows_those(
 @pytest.mark.parametrize(
     ("words", "agents"),
     [
-        ("", "shipped scripted exit random"),
-        ("scripted", "scripted shipped exit random"),
-        ("--run run", "final_params scripted exit random"),
-        ("--latest --checkpoint-dir .", "final_params scripted exit random"),
-        ("game.json", "shipped scripted exit random"),
-        ("run@4", "final_params@4 final_params scripted exit random"),
-        ("shipped --search 4", "shipped shipped@4 scripted exit random"),
+        ("", "shipped raw scripted exit random"),
+        ("scripted", "scripted shipped raw exit random"),
+        ("--run run", "final_params raw scripted exit random"),
+        ("--latest --checkpoint-dir .", "final_params raw scripted exit random"),
+        ("game.json", "shipped raw scripted exit random"),
+        ("run@4", "final_params@4 final_params raw scripted exit random"),
+        ("shipped --search 4", "shipped shipped@4 raw scripted exit random"),
     ],
 )
 def test_who_is_watched(words: str, agents: str, monkeypatch: pytest.MonkeyPatch) -> None:

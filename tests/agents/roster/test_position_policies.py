@@ -154,18 +154,18 @@ def test_a_run_gives_all_its_checkpoints(tmp_path: Path) -> None:
     run.mkdir()
     for name in ("params_10", "params_20", "final_params"):
         save_params(run / f"{name}.npz", random_params("full"), about())
-    built_in = ["scripted", "exit", "random"]
+    built_in = ["raw", "scripted", "exit", "random"]
     checkpoints = ["final_params", "params_20", "params_10"]
     assert list(cast(resolve(str(run)))) == [*checkpoints, *built_in]
     other = tmp_path / "newer"
     other.mkdir()
     save_params(other / "final_params.npz", random_params("full"), {"environment": "CartPole-v1"})
     assert newest_run((tmp_path,)) == run  # the other one could not be watched
-    assert list(cast(resolve("random"))) == ["random", "shipped", "scripted", "exit"]
+    assert list(cast(resolve("random"))) == ["random", "shipped", "raw", "scripted", "exit"]
     assert list(cast(resolve("shipped"))) == ["shipped", *built_in]
     (run / "final_params.npz").rename(tmp_path / "exit.npz")
     own = cast(resolve(str(tmp_path / "exit.npz")))
-    assert list(own) == ["exit", "scripted", "random"]
+    assert list(own) == ["exit", "raw", "scripted", "random"]
     assert own["exit"]().policy is not cast(resolve("exit"))["exit"]().policy
 
 

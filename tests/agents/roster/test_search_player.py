@@ -72,7 +72,7 @@ def test_its_shares_are_the_simulations_and_its_choice_is_played(
     monkeypatch.setattr(Here, "analyst", analyst)
     monkeypatch.setattr(searching, "SearchProcess", Here)
     watched = session()
-    assert list(watched.agents) == ["shipped", "shipped@16", "scripted", "exit", "random"]
+    assert list(watched.agents) == ["shipped", "shipped@16", "raw", "scripted", "exit", "random"]
     watched.handle({"do": "agent", "steps": 30})
     asked = analyst.asked
     assert asked == 0
