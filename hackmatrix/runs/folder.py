@@ -19,7 +19,7 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.core.files import PARTIAL, open_no_link, remove_partial, write_atomically
 from hackmatrix.runs.checkpoints import checkpoints_of
 from hackmatrix.runs.checkpoints import remove_partial as remove_partial_checkpoints
-from hackmatrix.runs.metrics_file import METRICS, MetricsFile, Row, read_metrics
+from hackmatrix.runs.metrics_file import METRICS_FILE, MetricsFile, Row, read_metrics
 from hackmatrix.runs.names import next_name
 from hackmatrix.runs.params import agent_folders
 
@@ -73,7 +73,7 @@ class RunFolder:
             UserError: another process is training this run, or the folder can't be written to, or
                 a file of it is a link.
         """
-        for name in (_LOCK, CONFIG, METRICS, LOG, LOGS, STARTS):
+        for name in (_LOCK, CONFIG, METRICS_FILE, LOG, LOGS, STARTS):
             if (path / name).is_symlink():
                 raise UserError(
                     f"{path / name} is a link: a run writes to its own files alone; remove the link"
@@ -105,8 +105,8 @@ class RunFolder:
         self._check_identity()
         if not self._metrics.is_whole():
             raise LostFolderError(
-                f"{self.path / METRICS} was deleted or cut: a checkpoint would be without the rows "
-                "before it, so nothing more is written there"
+                f"{self.path / METRICS_FILE} was deleted or cut: a checkpoint would be without the "
+                "rows before it, so nothing more is written there"
             )
 
     def _check_identity(self) -> None:

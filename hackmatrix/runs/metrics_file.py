@@ -12,7 +12,7 @@ from typing import Any
 
 from hackmatrix.core.files import open_no_link, sync, write_atomically
 
-METRICS = "metrics.jsonl"
+METRICS_FILE = "metrics.jsonl"
 _MOST = 2**63  # of a whole number in a row
 
 Row = dict[str, Any]
@@ -20,7 +20,7 @@ Row = dict[str, Any]
 
 def read_metrics(run: Path) -> Iterator[Row]:
     """The rows of a run's metrics.jsonl, without lines that were truncated or are no rows."""
-    path = run / METRICS
+    path = run / METRICS_FILE
     if not path.exists():
         return
     with path.open(encoding="utf-8", errors="replace") as file:
@@ -97,7 +97,7 @@ class MetricsFile:
 
     def __init__(self, run: Path) -> None:
         """Takes the run's folder; writes nothing."""
-        self._path = run / METRICS
+        self._path = run / METRICS_FILE
         self._size = _size_of(self._path)  # bytes that were there when it was last written
         self._waiting: list[bytes] = []
         self._lock = threading.Lock()
@@ -132,7 +132,7 @@ class MetricsFile:
             if self._path.exists():
                 sync(self._path)
         except OSError as error:
-            raise OSError(error.errno, f"{METRICS}: {error.strerror or error}") from error
+            raise OSError(error.errno, f"{METRICS_FILE}: {error.strerror or error}") from error
 
     def _append_waiting(self) -> None:
         if not self.is_whole():  # never a file anew without the rows that were in it

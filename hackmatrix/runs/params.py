@@ -4,8 +4,8 @@
 facts about them. Reading never runs code from the file, and needs only the arrays: files from other
 programs have no facts, or only some of them.
 
-A large table may be there as int8[R, C], `params.player`, which is to be multiplied by float32[R, 1],
-`params.player:scale`.
+A large table may be there as int8[R, C], `params.player`, which is to be multiplied by
+`params.player:scale`, float32[R, 1].
 """
 
 import io

@@ -19,7 +19,7 @@ from hackmatrix.learning.run.loop import End
 from hackmatrix.learning.settings.train_options import TrainOptions
 from hackmatrix.runs import metrics_file as rows
 from hackmatrix.runs.folder import RunFolder
-from hackmatrix.runs.metrics_file import METRICS
+from hackmatrix.runs.metrics_file import METRICS_FILE
 from hackmatrix.runs.params import load_params, save_params
 
 pytestmark = pytest.mark.usefixtures("shared_programs")
@@ -177,12 +177,12 @@ def test_rows_are_on_disk_before_the_checkpoint_that_follows_them(
 def test_rows_that_a_full_disk_refuses_are_written_when_it_takes_them(tmp_path: Path) -> None:
     run = RunFolder.create(tmp_path, "mine", None)
     run.add_metrics({"update": 1})
-    size = (run.path / METRICS).stat().st_size
+    size = (run.path / METRICS_FILE).stat().st_size
     for limit in (size, size + 5):  # nothing of the line fits, or its beginning
         refused = pytest.raises(OSError, match=r"No space left|File too large")
         with full_beyond(limit), refused:
             run.add_metrics({"update": limit})
-        assert (run.path / METRICS).stat().st_size == size
+        assert (run.path / METRICS_FILE).stat().st_size == size
     run.add_metrics({"update": 4})
     assert [row["update"] for row in run.metrics()] == [1, size, size + 5, 4]
     run.close()
@@ -195,7 +195,7 @@ def test_rows_that_wait_at_the_end_of_a_run_are_written(
     add = RunFolder.add_metrics
 
     def add_to_full(self: RunFolder, row: Mapping[str, Any]) -> None:
-        path = self.path / METRICS
+        path = self.path / METRICS_FILE
         with full_beyond(path.stat().st_size) if row["update"] > 4 else contextlib.nullcontext():
             add(self, row)
 
@@ -216,7 +216,7 @@ def test_there_is_no_checkpoint_without_the_rows_before_it(
     full: list[bool] = []
 
     def open_on_full(path: Path | str, flags: int, mode: int = 0o666) -> int:
-        if full and Path(path).name == METRICS:
+        if full and Path(path).name == METRICS_FILE:
             raise OSError(errno.ENOSPC, "No space left on device")
         return opened(path, flags, mode)
 

@@ -28,7 +28,7 @@ from hackmatrix.learning.settings.config_file import dump_config, read_config
 from hackmatrix.learning.settings.resolve import resolve
 from hackmatrix.runs.checkpoints import check_checkpoint, read_facts, save_checkpoint
 from hackmatrix.runs.facts import Facts
-from hackmatrix.runs.metrics_file import METRICS, read_metrics
+from hackmatrix.runs.metrics_file import METRICS_FILE, read_metrics
 from hackmatrix.runs.params import save_params
 
 QUICK, MANY = 60, 4_000  # inputs for each loader; there are five
@@ -96,7 +96,7 @@ def make_config(folder: Path) -> None:
 
 def make_metrics(folder: Path) -> None:
     rows = [ROW, ROW | {"update": 6, "agents": AGENTS}, {"update": 7, "eval/mean_return": 1.0}]
-    (folder / METRICS).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / METRICS_FILE).write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
 def make_recordings(folder: Path) -> None:
@@ -129,7 +129,7 @@ LOADERS = {
         load_facts, FACTS_FILE, make_checkpoint, lambda file: write_manifest(file.parent)
     ),
     "config": Loader(load_config, "config.yaml", make_config),
-    "metrics": Loader(load_metrics, METRICS, make_metrics),
+    "metrics": Loader(load_metrics, METRICS_FILE, make_metrics),
     "recordings": Loader(lambda file: list(read_games(file)), "games.jsonl", make_recordings),
 }
 
@@ -340,7 +340,7 @@ def test_rows_of_wrong_types_are_left_out(tmp_path: Path) -> None:
         '{"update": 1, "a": {}}',
         '{"update": 1, "a": "x"}',
     ]
-    (tmp_path / METRICS).write_text("\n".join([*bad, '{"update": 2, "a": null}']) + "\n")
+    (tmp_path / METRICS_FILE).write_text("\n".join([*bad, '{"update": 2, "a": null}']) + "\n")
     assert list(read_metrics(tmp_path)) == [{"update": 2, "a": None}]
 
 

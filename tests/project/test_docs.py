@@ -20,7 +20,7 @@ from hackmatrix.game.rules import observation as layout
 from hackmatrix.game.rules.board import CELLS
 from hackmatrix.game.rules.layout_tables import TABLES
 from hackmatrix.game.rules.programs import PROGRAMS
-from hackmatrix.learning.algorithms.config import CONFIGS, PPOConfig
+from hackmatrix.learning.algorithms.config import CONFIG_CLASSES, PPOConfig
 from hackmatrix.learning.settings.config_file import read_config
 
 
@@ -115,7 +115,9 @@ def test_the_agent_of_the_package_is_the_one_that_is_documented(
     settings = read_config(printed)
     # Its facts are of a version in which a run had the settings of every algorithm.
     of_ppo = {field.name for field in fields(PPOConfig)}
-    of_others = {field.name for config in CONFIGS.values() for field in fields(config)} - of_ppo
+    of_others = {
+        field.name for config in CONFIG_CLASSES.values() for field in fields(config)
+    } - of_ppo
     differing = {
         name
         for name, value in saved.items()

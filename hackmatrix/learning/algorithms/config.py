@@ -87,7 +87,7 @@ class ExpertIterationConfig(ActorCriticConfig):
     )
 
 
-CONFIGS: dict[str, type[AlgorithmConfig]] = {
+CONFIG_CLASSES: dict[str, type[AlgorithmConfig]] = {
     PPO: PPOConfig,
     "pqn": PQNConfig,
     "expert_iteration": ExpertIterationConfig,
@@ -100,8 +100,8 @@ def config_class(algorithm: str) -> type[AlgorithmConfig]:
     Raises:
         UserError: there is no such algorithm, it has no settings, or see `import_algorithm`.
     """
-    if algorithm in CONFIGS:
-        return CONFIGS[algorithm]
+    if algorithm in CONFIG_CLASSES:
+        return CONFIG_CLASSES[algorithm]
     if algorithm not in NAMES:
         AlgorithmConfig(algorithm)  # says what there is
     own: Any = getattr(import_algorithm(algorithm), "Config", None)
@@ -118,7 +118,7 @@ def convert_own_settings(
     Raises:
         UserError: it has no such setting, or a value is not valid.
     """
-    if settings and config in CONFIGS.values():
+    if settings and config in CONFIG_CLASSES.values():
         raise UserError("--algorithm-settings goes with an --algorithm of your own, module:Class")
     options = options_of(config)
     there = [name for name in options if name not in AlgorithmConfig.__dataclass_fields__]
@@ -136,7 +136,7 @@ def convert_own_settings(
 
 def learning_options() -> dict[str, Option]:
     """The settings of all algorithms; those that not all have say whose they are."""
-    tables = {name: options_of(config) for name, config in CONFIGS.items()}
+    tables = {name: options_of(config) for name, config in CONFIG_CLASSES.items()}
     options = options_of(AlgorithmConfig)
     for table in tables.values():
         for name, each in table.items():

@@ -67,7 +67,10 @@ class PPO:
         return LearnerState(params, self.optimizer(max_grad_norm).init(params))
 
     def optimizer(self, max_grad_norm: Any) -> optax.GradientTransformation:
-        """Adam with eps 1e-5 after clipping by global norm; the learning rate comes after it."""
+        """Adam with eps 1e-5 after clipping by global norm.
+
+        It makes directions; `gradient_step` multiplies them by the learning rate.
+        """
         clip = clip_by_global_norm(max_grad_norm, norm_with_copies(self.setup))
         return optax.chain(clip, optax.scale_by_adam(eps=1e-5))
 
@@ -122,8 +125,8 @@ class PPO:
         log_ratio = log_prob - samples.stored["log_prob"]
         ratio = jnp.exp(log_ratio)
         clipped = jnp.clip(ratio, 1 - hyper.clip_eps, 1 + hyper.clip_eps)
-        assert batch.advantages is not None
-        advantage = batch.advantages.normalised(samples.advantage, samples.tasks)
+        assert batch.advantage_spread is not None
+        advantage = batch.advantage_spread.normalised(samples.advantage, samples.tasks)
 
         if config.clip_value_loss is not None:
             change = jnp.clip(value - samples.value, -hyper.clip_value_loss, hyper.clip_value_loss)

@@ -20,7 +20,7 @@ from hackmatrix.runs.checkpoints import (
 )
 from hackmatrix.runs.exports import later_exports, remove_later_exports
 from hackmatrix.runs.folder import RunFolder, check_free, lacks_row
-from hackmatrix.runs.metrics_file import METRICS, read_metrics
+from hackmatrix.runs.metrics_file import METRICS_FILE, read_metrics
 
 
 def check_run_folder(config: TrainConfig, options: TrainOptions, start: Start) -> None:
@@ -127,7 +127,7 @@ def _check_may_drop(run: Path, start: Start, options: TrainOptions) -> None:
     if start.checkpoint is not None and lacks_row(run, start.checkpoint.facts.last_logged):
         last = max((row["update"] for row in read_metrics(run)), default=0)
         raise UserError(
-            f"{run / METRICS} lacks rows before checkpoint {start.update}, its last one is of "
+            f"{run / METRICS_FILE} lacks rows before checkpoint {start.update}, its last one is of "
             f"update {last}: put the file back, or --rewind goes on without them, --run-name or "
             "--output-dir in a new folder"
         )

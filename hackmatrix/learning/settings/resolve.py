@@ -16,7 +16,7 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import flag
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.registry import environment_id
-from hackmatrix.learning.algorithms.config import CONFIGS, config_class
+from hackmatrix.learning.algorithms.config import CONFIG_CLASSES, config_class
 from hackmatrix.learning.settings.batch_scaling import auto_scale_for_batch_size
 from hackmatrix.learning.settings.config import OPTIONS, RunConfig, TrainConfig
 from hackmatrix.learning.settings.config_file import (
@@ -92,7 +92,9 @@ def _check_flags(flags: Mapping[str, Any], algorithm: str) -> None:
     """
     fields = config_class(algorithm).__dataclass_fields__
     for name in flags:
-        owners = [each for each in CONFIGS if name in CONFIGS[each].__dataclass_fields__]
+        owners = [
+            each for each in CONFIG_CLASSES if name in CONFIG_CLASSES[each].__dataclass_fields__
+        ]
         if owners and name not in fields:
             raise UserError(f"{flag(name)} goes with --algorithm {' or '.join(owners)}")
 

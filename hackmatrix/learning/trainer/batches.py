@@ -48,14 +48,14 @@ class Batch(NamedTuple):
 
     samples: Samples
     carry: PyTree
-    advantages: Spread | None = None  # of a minibatch, over its shares on all devices
+    advantage_spread: Spread | None = None  # of a minibatch, over its shares on all devices
 
 
 class Minibatches(NamedTuple):
     """The parts of a batch that are minibatches: M of them, or one without that axis."""
 
     indices: Array  # int32[M, B/M], of samples
-    advantages: Spread | None
+    advantage_spread: Spread | None
 
     def of(self, batch: Batch) -> Batch:
         """The samples of one minibatch."""
@@ -64,7 +64,7 @@ class Minibatches(NamedTuple):
         else:
             samples = jax.tree.map(partial(self._rows, axis=1), batch.samples)
             carry = jax.tree.map(self._rows, batch.carry)
-        return Batch(samples, carry, self.advantages)
+        return Batch(samples, carry, self.advantage_spread)
 
     def _rows(self, array: Array, axis: int = 0) -> Array:
         """Its part of an array; indices that need no check are no kernel of their own."""

@@ -121,6 +121,7 @@ def gradient_step(
         (_, parts), grads = jax.value_and_grad(objective, has_aux=True)(state.params, minibatch)
         return grads, parts
 
+    # The mean over the devices, of the gradients and of what is measured.
     grads, parts = mesh.pmean(_mean_over_minibatches(gradient, minibatches))
     grads = jax.tree.map(lambda grad, n: grad / n, grads, copies(grads))
     scalars = scalars_of(parts) | {"grad_norm": norm_with_copies(setup)(grads)}
@@ -160,7 +161,7 @@ def learn_in_epochs(
         losses: parts of the loss that are searched for NaN and infinity.
         optimizer: makes gradients into directions, which the learning rate scales.
         scalars_of: makes what is measured of the parts of the loss, means over all devices.
-        measure_advantages: whether the loss reads `Batch.advantages`.
+        measure_advantages: whether the loss reads `Batch.advantage_spread`.
         stop: when to leave out the epochs that are left.
 
     Returns:

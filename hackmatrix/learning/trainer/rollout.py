@@ -55,7 +55,7 @@ class Transition(struct.PyTreeNode):
     action: Array  # uint8
     stored: dict[str, Array]  # float32 by name, what the algorithm keeps of its choice
     value: Array  # float32, in units of scaled rewards
-    reward: Array  # float32, not scaled
+    reward: Array  # float32, as the environment pays; the trainer scales it before an update
     terminated: Array  # bool
     truncated: Array  # bool
     final_value: Array  # float32, value of the final observation where truncated, else 0

@@ -23,7 +23,12 @@ from hackmatrix.core.jax_defaults import with_jax_defaults
 from hackmatrix.environments.interface.environment import Environment, PyTree, optional_members
 from hackmatrix.learning.reporting.metrics import device_metrics
 from hackmatrix.learning.trainer import anomalies, measures, seeds
-from hackmatrix.learning.trainer.algorithm import Learned, UpdateContext, make_algorithm
+from hackmatrix.learning.trainer.algorithm import (
+    Learned,
+    Scalars,
+    UpdateContext,
+    make_algorithm,
+)
 from hackmatrix.learning.trainer.config import AlgorithmConfig, Course
 from hackmatrix.learning.trainer.gradients import convert_params
 from hackmatrix.learning.trainer.hyperparameters import Hyperparameters
@@ -332,6 +337,7 @@ class Trainer:
                 context,
             )
             learner = convert_params(learned.state, sharing.whole)
+        _check_scalars(self.config.algorithm, self.algorithm.SCALARS, learned.scalars)
         measured = measures.over_devices(rollout.measures, self.metrics)
         scalars = measures.of_update(learned.scalars | {"reward_scale": jnp.mean(deviation)})
         measured += measures.rows(scalars, self.metrics)  # of which the rollout measures none
@@ -397,6 +403,15 @@ class Trainer:
         tensors = anomalies.tensors_before_learning(state.params, rollout)
         before = anomalies.first_of(tensors)
         return anomalies.earliest(state.anomaly, state.update, before, learned.anomalies)
+
+
+def _check_scalars(algorithm: str, names: Sequence[str], scalars: Scalars) -> None:
+    """Raises `UserError` if an update measures other scalars than its algorithm names."""
+    if differing := set(names).symmetric_difference(scalars):
+        raise UserError(
+            f"algorithm {algorithm}: its SCALARS and the scalars of an update differ in "
+            f"{', '.join(sorted(differing))}"
+        )
 
 
 def _check(setup: Setup) -> None:

@@ -20,14 +20,14 @@ from hackmatrix.runs.buckets.fetch import fetch_files
 from hackmatrix.runs.buckets.plan import checkpoint_of, half_checkpoints, is_mirrored
 from hackmatrix.runs.facts import plays_hackmatrix
 from hackmatrix.runs.folder import CONFIG
-from hackmatrix.runs.metrics_file import METRICS
+from hackmatrix.runs.metrics_file import METRICS_FILE
 from hackmatrix.runs.names import is_checkpoint_name
 from hackmatrix.runs.storage.address import Address
 from hackmatrix.runs.storage.bucket import FIRST_PATIENCE, PATIENCE, Bucket, Missing, Object
 
 MOST_RUNS = 24  # of a folder of runs, the newest
 
-_OF_A_RUN = re.compile(rf"([^/]+)/({re.escape(CONFIG)}|{re.escape(METRICS)})")
+_OF_A_RUN = re.compile(rf"([^/]+)/({re.escape(CONFIG)}|{re.escape(METRICS_FILE)})")
 _PARAMS = re.compile(r"([^/]+)/(?:seed_\d+/)?(?:final_params|params_\d+)\.npz")
 
 Objects = dict[str, Object]
@@ -79,12 +79,12 @@ def fetch_runs(address: Address) -> Path:
         UserError: there is nothing at the address.
         BucketError: the bucket can't be read.
     """
-    if address.name == METRICS:
+    if address.name == METRICS_FILE:
         address = address.parent
     bucket, objects = _contact(address)
     if not objects:
         raise UserError(f"{address}: there is nothing")
-    if CONFIG in objects or METRICS in objects:
+    if CONFIG in objects or METRICS_FILE in objects:
         wanted = {n: o for n, o in objects.items() if is_mirrored(n) and checkpoint_of(n) is None}
         return _copy_folder(bucket, wanted, lambda name: checkpoint_of(name) is None)
     newest = _newest(objects, _OF_A_RUN)[:MOST_RUNS]

@@ -29,7 +29,7 @@ from hackmatrix.runs.buckets.plan import (
 )
 from hackmatrix.runs.checkpoints import FOLDER, checkpoints_of, read_facts
 from hackmatrix.runs.folder import CONFIG, HOME, Identity, LostFolderError, lacks_row
-from hackmatrix.runs.metrics_file import METRICS, last_update, length_until
+from hackmatrix.runs.metrics_file import METRICS_FILE, last_update, length_until
 from hackmatrix.runs.storage.bucket import Bucket, Changed, Object, checksum
 
 LOOK_SECONDS = 3.0  # between two looks at the folder
@@ -252,7 +252,7 @@ class Mirror:
             written = self._after_change(name, content)
         self._remote[name] = written
         self._written[name] = time.monotonic()
-        if name == METRICS:
+        if name == METRICS_FILE:
             self._rows = self._rows_of(content)
         if prunable(name):
             self._own[name] = written.generation
@@ -266,10 +266,10 @@ class Mirror:
     def _know_rows(self, local: dict[str, str | None]) -> None:
         """Reads the rows here, if they are those in the bucket and not known yet."""
         assert self._remote is not None
-        there = self._remote.get(METRICS)
-        if self._rows is None and there is not None and local.get(METRICS) == there.crc32c:
+        there = self._remote.get(METRICS_FILE)
+        if self._rows is None and there is not None and local.get(METRICS_FILE) == there.crc32c:
             with contextlib.suppress(FileNotFoundError):
-                self._rows = self._rows_of((self._run / METRICS).read_bytes())
+                self._rows = self._rows_of((self._run / METRICS_FILE).read_bytes())
 
     def _rows_of(self, content: bytes) -> _Rows:
         newest = max((each.update for each in checkpoints_of(self._run)), default=-1)
@@ -284,8 +284,8 @@ class Mirror:
             LostFolderError: rows are gone.
         """
         known = None if self._rewinds else self._rows
-        if name == METRICS and known is not None and not known.are_in(content):
-            raise LostFolderError(f"{self._run / METRICS} lacks rows that were in it")
+        if name == METRICS_FILE and known is not None and not known.are_in(content):
+            raise LostFolderError(f"{self._run / METRICS_FILE} lacks rows that were in it")
         if (update := checkpoint_of(name)) is not None:
             self._check_rows(update)
         if name == f"{FOLDER}/{update}/{MANIFEST}":
@@ -307,7 +307,7 @@ class Mirror:
             return
         if self._rows is not None and self._rows.last >= logged:
             return
-        path = self._run / METRICS
+        path = self._run / METRICS_FILE
         if not self._rewinds and lacks_row(self._run, logged):
             raise LostFolderError(f"{path} lacks rows before checkpoint {update}")
         if path.exists() and last_update(path.read_bytes()) >= logged:

@@ -14,7 +14,7 @@ from hackmatrix.core.manifest import NAME as MANIFEST
 from hackmatrix.runs.buckets import lease
 from hackmatrix.runs.checkpoints import FOLDER
 from hackmatrix.runs.folder import CONFIG, HOME, STARTS
-from hackmatrix.runs.metrics_file import METRICS
+from hackmatrix.runs.metrics_file import METRICS_FILE
 
 _OF_WANDB = "wandb"  # folder of what Weights & Biases uploads itself
 _CHECKPOINT = re.compile(rf"{FOLDER}/(\d+)/.+")
@@ -100,7 +100,7 @@ def rank(name: str) -> int:
     """The place of a file in the order of writing, smaller first."""
     if name == CONFIG:
         return 0
-    if name in (METRICS, STARTS):
+    if name in (METRICS_FILE, STARTS):
         return _ROWS  # a resumed run does not make again what is before its checkpoint
     if checkpoint_of(name) is not None:
         return 2

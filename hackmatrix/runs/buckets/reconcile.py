@@ -22,7 +22,7 @@ from hackmatrix.runs.buckets.plan import (
 from hackmatrix.runs.checkpoints import FOLDER, checkpoints_of, is_whole
 from hackmatrix.runs.exports import later_exports
 from hackmatrix.runs.folder import CONFIG, STARTS, RunFolder, starts_in
-from hackmatrix.runs.metrics_file import METRICS, Row, rows_in
+from hackmatrix.runs.metrics_file import METRICS_FILE, Row, rows_in
 from hackmatrix.runs.storage.bucket import Bucket, Object, checksum
 
 
@@ -139,7 +139,7 @@ def _side_here(run: Path) -> Side:
     whole = [checkpoint for checkpoint in checkpoints_of(run) if is_whole(checkpoint.path)]
     return Side(
         {each.update: checksum((each.path / MANIFEST).read_bytes()) for each in whole},
-        rows_in(_content(run / METRICS)),
+        rows_in(_content(run / METRICS_FILE)),
         starts_in(_content(run / STARTS)),
     )
 
@@ -154,7 +154,7 @@ def _side_there(bucket: Bucket, objects: Objects, run: Path) -> Side:
     names = {update: f"{FOLDER}/{update}/{MANIFEST}" for update in whole_checkpoints(objects)}
     return Side(
         {update: objects[name].crc32c for update, name in names.items()},
-        rows_in(content(METRICS)),
+        rows_in(content(METRICS_FILE)),
         starts_in(content(STARTS)),
     )
 

@@ -18,7 +18,7 @@ from hackmatrix.learning.reporting.joined_rows import AGENTS, SEED
 from hackmatrix.learning.reporting.metrics import LEARNER_METRICS
 from hackmatrix.runs.facts import plays_hackmatrix
 from hackmatrix.runs.folder import CONFIG
-from hackmatrix.runs.metrics_file import METRICS, Row, parse_row
+from hackmatrix.runs.metrics_file import METRICS_FILE, Row, parse_row
 from hackmatrix.runs.params import (
     FINAL,
     agent_folders,
@@ -71,7 +71,7 @@ class MonitoredRun:
         self.name = re.sub("[\n\t]", "?", clean(path.name or path.resolve().name))
         self.version = 0  # counts the changes of what was read
         self.unread = 0  # bytes of metrics
-        self._follower = Follower(path / METRICS)
+        self._follower = Follower(path / METRICS_FILE)
         self._config_time: int | None = None
         self.config: dict[str, Any] = {}
         self._start_anew()
@@ -170,7 +170,7 @@ class MonitoredRun:
     def silent_seconds(self) -> float | None:
         """Seconds since the last row was written; None without a file of rows."""
         try:
-            return max(0.0, time.time() - (self.path / METRICS).stat().st_mtime)
+            return max(0.0, time.time() - (self.path / METRICS_FILE).stat().st_mtime)
         except OSError:
             return None
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from hackmatrix.core.errors import UserError, in_words
 from hackmatrix.runs.folder import CONFIG, LOGS, TRIALS
-from hackmatrix.runs.metrics_file import METRICS
+from hackmatrix.runs.metrics_file import METRICS_FILE
 from hackmatrix.ui.monitor.run import MonitoredRun
 
 MOST_RUNS = 24  # that are shown, the newest of a folder
@@ -54,7 +54,7 @@ def runs_in(folder: Path) -> list[Path]:
     except OSError as error:
         raise UserError(in_words(error)) from None
     if not runs:
-        raise UserError(f"{folder}: no run in it (a folder with {METRICS} or {CONFIG})")
+        raise UserError(f"{folder}: no run in it (a folder with {METRICS_FILE} or {CONFIG})")
     return sorted(runs, key=_time_written, reverse=True)
 
 
@@ -73,7 +73,7 @@ def _runs_of_path(word: str, log_dir: Path) -> list[Path]:
 
 def _folder(word: str, log_dir: Path) -> Path:
     path = Path(word)
-    if path.name == METRICS:
+    if path.name == METRICS_FILE:
         path = path.parent
     named = log_dir / word
     is_name = not path.exists() and (_is_run(named) or (named / TRIALS).is_dir())
@@ -81,11 +81,13 @@ def _folder(word: str, log_dir: Path) -> Path:
 
 
 def _is_run(path: Path) -> bool:
-    return any((path / name).is_file() for name in (METRICS, CONFIG))
+    return any((path / name).is_file() for name in (METRICS_FILE, CONFIG))
 
 
 def _time_written(run: Path) -> float:
-    return max((run / name).stat().st_mtime for name in (METRICS, CONFIG) if (run / name).is_file())
+    return max(
+        (run / name).stat().st_mtime for name in (METRICS_FILE, CONFIG) if (run / name).is_file()
+    )
 
 
 class Runs:

@@ -8,7 +8,7 @@ from paths import DOCS
 
 from hackmatrix.agents.networks.algorithms import ALGORITHMS, import_algorithm
 from hackmatrix.cli.main import main
-from hackmatrix.learning.algorithms.config import CONFIGS
+from hackmatrix.learning.algorithms.config import CONFIG_CLASSES
 from hackmatrix.learning.reporting.metrics import LEARNER_METRICS
 from hackmatrix.learning.settings.config import OPTIONS
 from hackmatrix.runs.metrics_file import read_metrics
@@ -20,7 +20,7 @@ def test_a_row_says_what_its_class_is(name: str) -> None:
     known = {m.name for m in (*LEARNER_METRICS, *algorithm.METRICS)}
     assert {f"train/{scalar}" for scalar in algorithm.SCALARS} <= known
     assert set(algorithm.LOSSES) <= set(algorithm.SCALARS)
-    assert algorithm.Config is CONFIGS[name]
+    assert algorithm.Config is CONFIG_CLASSES[name]
     assert algorithm.Config().algorithm == name
     assert ALGORITHMS[name].settings.keys() <= OPTIONS.keys()
     assert f"`{name}`" in (DOCS / "training.md").read_text()
@@ -130,6 +130,7 @@ class Reinforce:
         ("    Config = Config\n", "", "has no Config, a subclass of `AlgorithmConfig`"),
         ("    PER_GAME = ()\n", "", "has no PER_GAME; see `Algorithm`"),
         ("context.hyper.bonus", "context.hyper.boni", "boni is no setting that an update takes"),
+        ('"drawn", "expl', '"expl', "its SCALARS and the scalars of an update differ in drawn"),
         ("LearnerState(params,", "LearnerState(no_params,", "reinforce.py:"),
     ],
 )

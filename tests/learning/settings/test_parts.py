@@ -9,7 +9,7 @@ import pytest
 from hackmatrix.agents.networks.algorithms import ALGORITHMS, PPO
 from hackmatrix.environments.curriculum.levels import Curriculum
 from hackmatrix.environments.task_list import TaskList
-from hackmatrix.learning.algorithms.config import CONFIGS
+from hackmatrix.learning.algorithms.config import CONFIG_CLASSES
 from hackmatrix.learning.settings.config import OPTIONS, TrainConfig
 
 LEVELS = [{"advance": {"win_rate": 0.5}}, {}]
@@ -27,7 +27,9 @@ OTHER: dict[str, dict[str, Any]] = {
 OTHER["task_list"] = OTHER["multi_task"]
 OF_OWN = "algorithm_settings"  # of algorithms outside the package: see test_algorithms.py
 BASES = {PPO: BASE} | {
-    name: BASE.but(algorithm=name, **ALGORITHMS[name].settings) for name in CONFIGS if name != PPO
+    name: BASE.but(algorithm=name, **ALGORITHMS[name].settings)
+    for name in CONFIG_CLASSES
+    if name != PPO
 }
 
 

@@ -296,7 +296,7 @@ def test_the_loss_is_that_of_the_paper_by_hand() -> None:
     algorithm = PPO(trainer.setup._replace(config=config))
 
     def loss(params: Any, batch: Batch) -> Any:
-        batch = batch._replace(advantages=Spread.of(batch.samples.advantage, None))
+        batch = batch._replace(advantage_spread=Spread.of(batch.samples.advantage, None))
         return algorithm.loss(params, batch, hyper, config.ent_coef)
 
     total, parts = on_devices(loss, trainer.mesh, REPLICATED, REPLICATED)(params, batch)
