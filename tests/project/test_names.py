@@ -24,7 +24,6 @@ NO_PARTICIPLES = {"embed", "feed", "need", "seed", "speed"}
 
 # What has such names still, and why. The table only shrinks.
 OLD = {
-    "environments/hackmatrix": "is being rewritten",
     "game/engine": "the engines mirror each other name by name: renamed with the native one",
     "game/foresight": "mirrored by the native engine, `Seen` included",
     "game/jaxgame": "mirrors the engine",

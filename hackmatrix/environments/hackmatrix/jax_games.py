@@ -35,10 +35,10 @@ def new_games(stream: Array, episode: Array) -> tuple[Array, EnvState]:
 
 def step(state: EnvState, action: Array, **settings: Any) -> tuple[Any, ...]:
     """Takes an action in each of N games; returns what `HackMatrixEnv.step` does."""
-    return stepped(batch.step, state, action, **settings)
+    return step_with(batch.step, state, action, **settings)
 
 
-def stepped(
+def step_with(
     play: Callable[..., tuple[State, batch.Step]],
     state: EnvState,
     action: Array,

@@ -22,7 +22,7 @@ from hackmatrix.environments.hackmatrix.jax_games import (
     one_game,
     programs_owned,
     stage,
-    stepped,
+    step_with,
     to_state,
     with_saved,
     without_saved,
@@ -55,7 +55,7 @@ NAME = "pallas"
 def step(state: EnvState, action: Array, **settings: Any) -> tuple[Any, ...]:
     """Takes an action in each of N games; returns what `HackMatrixEnv.step` does."""
     play = batch.step if action.size % GAMES_OF_A_BLOCK else kernel.step
-    return stepped(play, state, action, **settings)
+    return step_with(play, state, action, **settings)
 
 
 def tactical_numbers(records: Array) -> Array:
