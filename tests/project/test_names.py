@@ -30,7 +30,6 @@ OLD = {
     "game/native": "mirrors the engine",
     "learning/algorithms": "`games.known` is a name in checkpoints",
     "learning/trainer": "games have numbers, and `games.known` is a name in checkpoints",
-    "game/rules": "`number_of`, which users call, reads a record's `NUMBERS`; so in all engines",
 }
 # Names that users of the package know.
 PUBLIC = {

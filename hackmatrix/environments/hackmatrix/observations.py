@@ -22,11 +22,11 @@ from hackmatrix.game.rules.observation import (
     EXTRA_CHANNELS,
     FEATURE_SIZE,
     FIELDS,
-    NUMBERS,
     PLANE,
     PLAYER_CHANNELS,
     PLAYER_FEATURES,
     RECORD_SIZE,
+    SCALARS,
     Channel,
     channel_starts,
 )
@@ -118,7 +118,7 @@ def records_of_features(full: Any) -> Any:
         sum(field.put(cells[field.name]) for field in FIELDS if field.byte == plane)
         for plane in PLANE
     ]
-    size = {number.name: number.size for number in NUMBERS}
+    size = {scalar.name: scalar.size for scalar in SCALARS}
     ends = [game[name][..., None] >> 8 * i & 255 for name in BYTE for i in range(size[name])]
     padding = xp.zeros((*batch, RECORD_SIZE - len(PLANE) * CELLS - len(ends)), xp.int32)
     return xp.concat([*planes, *ends, padding], axis=-1).astype(xp.uint8)

@@ -19,10 +19,10 @@ from hackmatrix.game.rules.observation import (
     MAX_DISTANCE,
     MAX_SEEN,
     MAX_TURNS,
-    NUMBER,
     PLANE,
     PLAYER_CHANNELS,
     RECORD_SIZE,
+    SCALAR,
     CellBytes,
     Channel,
     number_of,
@@ -48,7 +48,7 @@ def observe(state: State) -> bytes:
             shown = bytes(map(or_, shown, seen))  # other bits of the same bytes
         record[cell:_PLANES_END:CELLS] = shown
     for name, number in _numbers(state).items():
-        start, size = BYTE[name], NUMBER[name].size
+        start, size = BYTE[name], SCALAR[name].size
         record[start : start + size] = number.to_bytes(size, "little")
     return bytes(record)
 

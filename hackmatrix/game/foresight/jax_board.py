@@ -16,7 +16,7 @@ from hackmatrix.game.jaxgame.records import Records
 from hackmatrix.game.jaxgame.state import NUM_PLANES, Cells
 from hackmatrix.game.rules.board import CELLS
 from hackmatrix.game.rules.enemies import EnemyType
-from hackmatrix.game.rules.observation import NUMBER
+from hackmatrix.game.rules.observation import SCALAR
 from hackmatrix.game.rules.tactical import MAX_SPAWNS
 
 _Tree = TypeVar("_Tree")
@@ -64,7 +64,7 @@ class Seen(NamedTuple):
 
 def look(records: Records) -> Seen:
     """Reads compact records."""
-    number = {name: records.number(name) for name in (*NUMBER, "show", "calm", "step")}
+    number = {name: records.number(name) for name in (*SCALAR, "show", "calm", "step")}
     cells, kind = ground(records), records.planes("enemy_type")
     kinds = tuple(planes.equal(kind, 1 + k) for k in EnemyType)
     read = Seen(

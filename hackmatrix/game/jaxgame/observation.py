@@ -22,8 +22,8 @@ from hackmatrix.game.rules.observation import (
     EXTRA_CHANNELS,
     FIELD,
     MAX_SEEN,
-    NUMBERS,
     PLAYER_CHANNELS,
+    SCALARS,
     CellBytes,
     Channel,
     number_of,
@@ -41,7 +41,7 @@ def record_words(state: State) -> list[jax.Array]:
     The first byte is the lowest. `batch.py` converts them to bytes.
     """
     values = _numbers(state)
-    rest = [byte for number in NUMBERS for byte in _bytes_of(values[number.name], number.size)]
+    rest = [byte for scalar in SCALARS for byte in _bytes_of(values[scalar.name], scalar.size)]
     rest += [jnp.int32(0)] * (-len(rest) % 4)
     quads = [rest[i : i + 4] for i in range(0, len(rest), 4)]
     return [*_plane_words(_planes(state)), *(_word_of(quad)[None] for quad in quads)]
