@@ -12,7 +12,7 @@ from hackmatrix.game.engine.dice import Dice
 from hackmatrix.game.engine.movement import manhattan
 from hackmatrix.game.engine.programs import can_run
 from hackmatrix.game.engine.state import Enemy, Position, State
-from hackmatrix.game.engine.undo import copied
+from hackmatrix.game.engine.undo import copy_state
 from hackmatrix.game.foresight.cell_sets import ALL, BIT, CROSS, first_step, neighbours, set_of
 from hackmatrix.game.foresight.seen_state import hide
 from hackmatrix.game.rules.board import AROUND, CELLS, MAX_POINTS, Content
@@ -27,7 +27,7 @@ def imagined(state: State, rng: random.Random) -> State:
 
     What the player sees includes whether CRASH is valid, which tells of a hidden cryptog.
     """
-    made = copied(replace(state, dice=Dice(rng.getrandbits(31), rng.getrandbits(32))))
+    made = copy_state(replace(state, dice=Dice(rng.getrandbits(31), rng.getrandbits(32))))
     for position in (made, *made.saved):
         last_seen = sorted({e.last for e in position.enemies if not position.sees(e)})
         hide(position)

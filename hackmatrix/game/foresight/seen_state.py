@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from hackmatrix.game.engine.dice import Dice
 from hackmatrix.game.engine.state import Cell, Enemy, Position, State, Transmission
-from hackmatrix.game.engine.undo import copied
+from hackmatrix.game.engine.undo import copy_state
 from hackmatrix.game.foresight.cell_sets import ALL, BIT, neighbours, set_of
 from hackmatrix.game.rules.board import CELLS, Content
 from hackmatrix.game.rules.enemies import STEPS_PER_TURN, EnemyType
@@ -17,7 +17,7 @@ def seen_copy(state: State) -> State:
     origin in the schedule; types of transmissions are all the same before SHOW; there are no saved
     states and no dice. What is derived from this copy alone can't tell what is hidden.
     """
-    visible = copied(replace(state, saved=[], dice=Dice(0, 0)))
+    visible = copy_state(replace(state, saved=[], dice=Dice(0, 0)))
     hide(visible)
     return visible
 

@@ -10,7 +10,7 @@ from hackmatrix.game.jaxgame.bitboard import NOBODY, NOWHERE, of_cell
 from hackmatrix.game.jaxgame.combat import Blow
 from hackmatrix.game.jaxgame.control_flow import where
 from hackmatrix.game.jaxgame.programs import can_run
-from hackmatrix.game.jaxgame.state import State, saturated
+from hackmatrix.game.jaxgame.state import State, saturate
 from hackmatrix.game.rules.actions import FIRST_PROGRAM, NUM_DIRECTIONS, SIPHON
 from hackmatrix.game.rules.board import DIRECTION_STEPS
 
@@ -83,7 +83,7 @@ def walk(state: State, direction: jax.Array, active: jax.Array) -> tuple[State, 
     for number, step in enumerate(DIRECTION_STEPS):
         to += where(active & (direction == number), step, 0)
     picked_up = active & state.cells.siphons.has(to)
-    siphons = saturated(state.player.siphons + picked_up)
+    siphons = saturate(state.player.siphons + picked_up)
     player = replace(state.player, cell=to, siphons=siphons)
     cells = replace(state.cells, siphons=state.cells.siphons & ~of_cell(to).only_if(active))
     return replace(state, player=player, cells=cells), picked_up

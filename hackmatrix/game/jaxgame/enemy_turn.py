@@ -32,7 +32,7 @@ from hackmatrix.game.jaxgame.state import (
     Enemies,
     State,
     Transmissions,
-    saturated,
+    saturate,
 )
 from hackmatrix.game.rules.board import CELLS
 from hackmatrix.game.rules.chance import SCHEDULED_SPAWN, Site
@@ -59,7 +59,7 @@ def begin_turn(state: State, active: jax.Array, gone: TransmissionSet) -> tuple[
         The state, and bool whether the turn takes place.
     """
     runs = active & ~state.step
-    state = replace(state, step=state.step & ~active, turn=saturated(state.turn + runs))
+    state = replace(state, step=state.step & ~active, turn=saturate(state.turn + runs))
     return land_transmissions(state, runs, gone), runs
 
 
@@ -232,7 +232,7 @@ def spawn_due(state: State, active: jax.Array) -> State:
     first = where(scheduled, SCHEDULED_SPAWN, SCHEDULED_SPAWN + 1)
     count = scheduled + jnp.minimum(pending, CELLS)
     state = spawn(state, count, scheduled=scheduled, owed=pending > 0, first=first)
-    next_task = saturated(state.turn + state.interval)
+    next_task = saturate(state.turn + state.interval)
     return replace(
         state,
         next_task=where(scheduled, next_task, state.next_task),

@@ -23,7 +23,7 @@ from hackmatrix.game.jaxgame.combat import Blow
 from hackmatrix.game.jaxgame.control_flow import compute_once, repeat, where
 from hackmatrix.game.jaxgame.movement import manhattan
 from hackmatrix.game.jaxgame.planes import Coordinates, Numbers
-from hackmatrix.game.jaxgame.state import Cells, State, saturated, zeros
+from hackmatrix.game.jaxgame.state import Cells, State, saturate, zeros
 from hackmatrix.game.rules.board import SIZE
 from hackmatrix.game.rules.chance import Site
 from hackmatrix.game.rules.enemies import MAX_HP, EnemyType
@@ -131,10 +131,10 @@ def change_numbers(state: State, number: jax.Array) -> State:
         player=replace(
             player,
             hp=where(number == ProgramId.RESET, PLAYER_HP, player.hp),
-            energy=saturated(player.energy + where(number == ProgramId.EXCH, EXCH_ENERGY, 0)),
-            siphons=saturated(player.siphons + (number == ProgramId.SIPH_PLUS)),
-            attack=saturated(player.attack + (number == ProgramId.ATK_PLUS)),
-            score=saturated(player.score + on_stage),
+            energy=saturate(player.energy + where(number == ProgramId.EXCH, EXCH_ENERGY, 0)),
+            siphons=saturate(player.siphons + (number == ProgramId.SIPH_PLUS)),
+            attack=saturate(player.attack + (number == ProgramId.ATK_PLUS)),
+            score=saturate(player.score + on_stage),
         ),
         cells=replace(
             cells, spawn=planes.decrement(cells.spawn, reduced.only_if(number == ProgramId.REDUC))

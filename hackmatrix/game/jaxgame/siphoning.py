@@ -10,7 +10,7 @@ from hackmatrix.game.jaxgame import bitboard, planes
 from hackmatrix.game.jaxgame.bitboard import NOWHERE, CellSet, Set32, cross, of_cell
 from hackmatrix.game.jaxgame.control_flow import compute_once, where
 from hackmatrix.game.jaxgame.planes import Numbers
-from hackmatrix.game.jaxgame.state import State, saturated
+from hackmatrix.game.jaxgame.state import State, saturate
 from hackmatrix.game.rules.programs import PROGRAMS
 from hackmatrix.game.rules.stages import MIN_INTERVAL, SIPHON_DELAY
 
@@ -31,9 +31,9 @@ def siphon(state: State, active: jax.Array) -> State:
         state,
         player=replace(
             player,
-            credits=saturated(player.credits + planes.total(cells.credits, open_)),
-            energy=saturated(player.energy + planes.total(cells.energy, open_)),
-            score=saturated(player.score + planes.total(cells.value, taken & cells.data)),
+            credits=saturate(player.credits + planes.total(cells.credits, open_)),
+            energy=saturate(player.energy + planes.total(cells.energy, open_)),
+            score=saturate(player.score + planes.total(cells.value, taken & cells.data)),
             siphons=player.siphons - active,
         ),
         cells=replace(
@@ -45,9 +45,9 @@ def siphon(state: State, active: jax.Array) -> State:
             energy=planes.clear(cells.energy, open_),
             spawn=planes.clear(cells.spawn, blocks),
         ),
-        pending=saturated(state.pending + owed),
+        pending=saturate(state.pending + owed),
         interval=where(active, jnp.maximum(MIN_INTERVAL, state.interval - 1), state.interval),
-        next_task=where(active, saturated(state.next_task + SIPHON_DELAY), state.next_task),
+        next_task=where(active, saturate(state.next_task + SIPHON_DELAY), state.next_task),
     )
 
 
@@ -67,7 +67,7 @@ def _take_programs(state: State, blocks: CellSet) -> State:
     return replace(state, owned=owned, acquired=acquired)
 
 
-def missed(state: State) -> jax.Array:
+def missed_resources(state: State) -> jax.Array:
     """int32: further credits and energy that a better cell would have given.
 
     A cell is as good in blocks as the player's if its cross holds the same unsiphoned blocks;

@@ -253,6 +253,6 @@ class State(Position):
     over: jax.Array  # int32, an `Ending`
 
 
-def saturated(number: jax.Array) -> jax.Array:
+def saturate(number: jax.Array) -> jax.Array:
     """The number, at most `LIMIT`."""
     return jnp.minimum(number, LIMIT)

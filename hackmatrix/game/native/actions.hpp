@@ -57,7 +57,7 @@ inline bool walk(State& state, int direction) {
     int to = NEIGHBOUR[state.player.cell][direction];
     state.player.cell = to;
     if (!has(state.cells.siphons, to)) return false;
-    state.player.siphons = saturated(state.player.siphons + 1);
+    state.player.siphons = saturate(state.player.siphons + 1);
     state.cells.siphons &= ~of(to);
     return true;
 }

@@ -67,7 +67,7 @@ inline void move_enemies(State& state) {
 inline void spawn_due(State& state) {
     if (!state.calm && state.turn >= state.next_task) {
         spawn(state, SCHEDULED_SPAWN, true, false);
-        state.next_task = saturated(state.turn + state.interval);
+        state.next_task = saturate(state.turn + state.interval);
     }
     int pending = std::min<int>(state.pending, CELLS);
     for (int i = 0; i < pending; i++) spawn(state, FIRST_PENDING_SPAWN + i, false, true);
@@ -88,7 +88,7 @@ inline void enemy_turn(State& state, SavedPositions& saved) {
         state.step = false;
         return;
     }
-    state.turn = saturated(state.turn + 1);
+    state.turn = saturate(state.turn + 1);
     land_transmissions(state);
     move_enemies(state);
     spawn_due(state);

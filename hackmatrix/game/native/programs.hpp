@@ -159,22 +159,22 @@ inline void change_numbers(State& state, int program) {
     Player& player = state.player;
     switch (program) {
         case STEP: state.step = true; break;
-        case SIPH_PLUS: player.siphons = saturated(player.siphons + 1); break;
-        case EXCH: player.energy = saturated(player.energy + EXCH_ENERGY); break;
+        case SIPH_PLUS: player.siphons = saturate(player.siphons + 1); break;
+        case EXCH: player.energy = saturate(player.energy + EXCH_ENERGY); break;
         case SHOW: state.show = true; break;
         case RESET: player.hp = PLAYER_HP; break;
         case CALM: state.calm = true; break;
-        case SCORE: player.score = saturated(player.score + LAST_STAGE - state.stage); break;
+        case SCORE: player.score = saturate(player.score + LAST_STAGE - state.stage); break;
         case DELAY:
             for (Transmission& coming : state.transmissions)
-                coming.turns = saturated(coming.turns + DELAY_TURNS);
+                coming.turns = saturate(coming.turns + DELAY_TURNS);
             break;
         case REDUC:
             for (int cell : each(state.unsiphoned_blocks()))
                 if (state.cells.spawn[cell] > 0) state.cells.spawn[cell]--;
             break;
         case ATK_PLUS:
-            player.attack = saturated(player.attack + 1);
+            player.attack = saturate(player.attack + 1);
             state.atk_uses++;
     }
 }

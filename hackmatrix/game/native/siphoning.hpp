@@ -9,19 +9,19 @@ inline void take(State& state, int cell) {
     cells.siphoned |= of(cell);
     Player& player = state.player;
     if (!has(cells.blocks, cell)) {
-        player.credits = saturated(player.credits + cells.credits[cell]);
-        player.energy = saturated(player.energy + cells.energy[cell]);
+        player.credits = saturate(player.credits + cells.credits[cell]);
+        player.energy = saturate(player.energy + cells.energy[cell]);
         cells.credits[cell] = cells.energy[cell] = 0;
         return;
     }
     cells.questions &= ~of(cell);
     if (has(cells.data, cell)) {
-        player.score = saturated(player.score + cells.value[cell]);
+        player.score = saturate(player.score + cells.value[cell]);
     } else if (int program = cells.value[cell]; !(state.owned >> program & 1)) {
         state.acquired[size(state.owned)] = program;
         state.owned |= 1u << program;
     }
-    state.pending = saturated(state.pending + cells.spawn[cell]);
+    state.pending = saturate(state.pending + cells.spawn[cell]);
     cells.spawn[cell] = 0;
 }
 
@@ -34,7 +34,7 @@ inline void siphon(State& state) {
     state.cells.center |= of(here);
     state.player.siphons--;
     state.interval = std::max(MIN_INTERVAL, state.interval - 1);
-    state.next_task = saturated(state.next_task + SIPHON_DELAY);
+    state.next_task = saturate(state.next_task + SIPHON_DELAY);
 }
 
 // The gain of siphoning at a cell.
@@ -62,7 +62,7 @@ inline Yield yield_at(const State& state, int cell) {
 }
 
 // Further credits plus energy that better cells would have given (siphon quality).
-inline int missed(const State& state) {
+inline int missed_resources(const State& state) {
     int here = state.player.cell;
     CellSet blocks = state.cells.blocks, candidates = ALL_CELLS & ~blocks;
     Yield own = has(blocks, here) ? Yield{} : yield_at(state, here);

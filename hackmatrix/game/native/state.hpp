@@ -9,7 +9,7 @@
 namespace hackmatrix {
 
 // The number, at most `LIMIT`.
-constexpr int16_t saturated(int number) { return static_cast<int16_t>(std::min(number, LIMIT)); }
+constexpr int16_t saturate(int number) { return static_cast<int16_t>(std::min(number, LIMIT)); }
 
 // The player; numbers saturate at 32,767.
 struct Player {

@@ -16,7 +16,7 @@ from hackmatrix.game.engine.game import Outcome, new_game, step
 from hackmatrix.game.engine.observation import observe
 from hackmatrix.game.engine.replay import GameId
 from hackmatrix.game.engine.state import Ending, State
-from hackmatrix.game.engine.undo import copied
+from hackmatrix.game.engine.undo import copy_state
 from hackmatrix.game.foresight.imagined import imagined
 from hackmatrix.game.rules.actions import NUM_ACTIONS
 
@@ -60,7 +60,7 @@ def review_move(judge: Judge, state: State, action: int, seed: str) -> Move:
 def worth(judge: Judge, games: Sequence[State], action: int) -> float:
     """The mean chance of winning after an action; the dice are the same for every action."""
     total = 0.0
-    for game in map(copied, games):
+    for game in map(copy_state, games):
         _take(game, action)
         total += odds_at(judge, game).win
     return total / len(games)

@@ -11,7 +11,7 @@ from hackmatrix.game.engine.actions import valid_actions
 from hackmatrix.game.engine.game import step
 from hackmatrix.game.engine.observation import observe, observe_saved
 from hackmatrix.game.engine.state import Enemy, State, Transmission
-from hackmatrix.game.engine.undo import copied
+from hackmatrix.game.engine.undo import copy_state
 from hackmatrix.game.foresight.imagined import imagined
 from hackmatrix.game.rules.board import Content
 from hackmatrix.game.rules.enemies import EnemyType
@@ -72,7 +72,7 @@ def test_what_is_hidden_is_drawn_by_the_rules() -> None:
 
 def test_the_given_game_stays_as_it_is_and_the_made_up_one_goes_on() -> None:
     state = game_with_secrets()
-    before = copied(state)
+    before = copy_state(state)
     made, rng = imagined(state, random.Random(1)), random.Random(2)
     for _ in range(30):
         if made.over:

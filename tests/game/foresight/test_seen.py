@@ -20,7 +20,7 @@ from hackmatrix.game.engine.observation import observe
 from hackmatrix.game.engine.programs import can_run, shift_goal
 from hackmatrix.game.engine.programs import run as run_by_the_rules
 from hackmatrix.game.engine.state import State
-from hackmatrix.game.engine.undo import copied
+from hackmatrix.game.engine.undo import copy_state
 from hackmatrix.game.foresight.actions import can_go, go, siphon
 from hackmatrix.game.foresight.enemy_turn import enemy_turn
 from hackmatrix.game.foresight.jax_board import look
@@ -83,7 +83,7 @@ def test_directions_and_siphoning_are_played_out_as_the_engine_plays_them() -> N
                 assert can_go(seen, action) == can_go_by_the_rules(state, action)
                 if not can_go(seen, action):
                     continue
-            after = copied(state)
+            after = copy_state(state)
             act(after, action)
             assert (siphon(seen) if action == SIPHON else go(seen, action)) == Seen.of_state(after)
             played[action] += 1
@@ -102,7 +102,7 @@ def test_a_program_is_played_out_as_the_engine_plays_it(program: ProgramId) -> N
     changed = 0
     for _ in range(200):
         state = visible(rng)
-        seen, after = Seen.of_state(state), copied(state)
+        seen, after = Seen.of_state(state), copy_state(state)
         played = run(seen, program)
         if not can_run(state, program):
             assert played is None
@@ -136,7 +136,7 @@ def test_the_layouts_boards_are_those_that_the_engine_leaves() -> None:
         for place, program in enumerate(STRIKES):
             if not can_run(state, program) or (program in _SHIFTS and crowded(state, program)):
                 continue
-            after = copied(state)
+            after = copy_state(state)
             run_by_the_rules(after, program)
             able = [enemy for enemy in after.enemies if not enemy.stunned]
             expected = {
@@ -181,7 +181,7 @@ def test_the_turn_of_a_single_enemy_is_foreseen() -> None:
             continue
         for enemy in state.enemies:
             enemy.disabled = 0  # a player's turn begins with all of them ready
-            alone = copied(replace(state, enemies=[enemy]))
+            alone = copy_state(replace(state, enemies=[enemy]))
             foreseen = enemy_turn(Seen.of_state(alone))
             enemy_turn_by_the_rules(alone)
             (left,) = alone.enemies
@@ -202,7 +202,7 @@ def test_a_single_enemy_threatens_the_cells_where_it_would_hit() -> None:
         for cell in {*range(CELLS)} - state.blocks() - state.occupied():
             state.player.cell = cell
             for enemy in state.enemies:
-                alone = copied(replace(state, enemies=[enemy]))
+                alone = copy_state(replace(state, enemies=[enemy]))
                 expected = threat(seen_copy(alone))[cell]
                 enemy_turn_by_the_rules(alone)
                 assert 3 - alone.player.hp == expected

@@ -96,7 +96,7 @@ NAMES = {
         "of_directions of_window", "of_actions", "programs need the directions after them"
     ),
     "undo.py": Differences(
-        "copied",
+        "copy_state",
         "position_from none_saved without_rows with_rows saved_from positions_of",
         "saved positions are rows of words beside the game; arrays need no copies",
     ),

@@ -17,7 +17,7 @@ namespace {
 uint32_t seed, number = 0;
 unsigned long long steps = 0, wins = 0, sum = 0, accepted = 0, refused = 0;
 
-int below(int n) { return bounded(draw(1, seed, number++, 0, 0), n); }
+int below(int n) { return to_range(draw(1, seed, number++, 0, 0), n); }
 
 bool flip() { return below(2) == 0; }
 

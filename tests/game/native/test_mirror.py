@@ -73,7 +73,7 @@ NAMES = {
     "stage": Differences("", "Layout", "a list in the engine"),
     "state": Differences("Cell empty_board", "Cells List", "cells as sets, lists of fixed size"),
     "undo": Differences(
-        "copied",
+        "copy_state",
         "SavedPositions next_saved",
         "they lie apart from the state, which is plain memory",
     ),
