@@ -24,9 +24,7 @@ NO_PARTICIPLES = {"embed", "feed", "need", "seed", "speed"}
 
 # What has such names still, and why. The table only shrinks.
 OLD = {
-    "game/foresight": "mirrored by the native engine, `Seen` included",
     "game/jaxgame": "mirrors the engine",
-    "game/native": "mirrors the engine",
     "learning/algorithms": "`games.known` is a name in checkpoints",
     "learning/trainer": "games have numbers, and `games.known` is a name in checkpoints",
 }

@@ -34,7 +34,7 @@ class ImaginedGames:
         """States of L games, with hidden facts and dice of their own."""
         observed = observations[which], memory.records[which], memory.saved[which]
         zero = jnp.zeros(which.shape, jnp.int32)
-        games = self.env.games.imagined(*observed, seeds[which], worlds)
+        games = self.env.games.imagine(*observed, seeds[which], worlds)
         return EnvState(games, episode_return=zero, episode_length=zero)
 
     def step(self, states: EnvState, actions: Array) -> tuple[Array, EnvState, Array, Array]:

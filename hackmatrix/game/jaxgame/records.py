@@ -21,14 +21,14 @@ class Records:
         self._records = records
         self._bytes = CellBytes(*(columns[start : start + CELLS] for start in PLANE.values()))
 
-    def number(self, name: str) -> jax.Array:
+    def scalar(self, name: str) -> jax.Array:
         """int32[N]."""
-        number: jax.Array = number_of(self._records, name)
-        return number
+        scalar: jax.Array = number_of(self._records, name)
+        return scalar
 
     def flag(self, name: str) -> jax.Array:
         """bool[N]."""
-        return self.number(name) & 1 == 1
+        return self.scalar(name) & 1 == 1
 
     def planes(self, name: str) -> Numbers[CellSet]:
         """A field of the cells, a set for each of its bits."""
@@ -54,10 +54,10 @@ class RecordsInWords(Records):
         _, byte = place
         return self._words[byte // 4] >> 8 * (byte % 4) & 0xFF
 
-    def number(self, name: str) -> jax.Array:
+    def scalar(self, name: str) -> jax.Array:
         """int32[...]."""
-        number: jax.Array = number_of(self, name)
-        return number
+        scalar: jax.Array = number_of(self, name)
+        return scalar
 
     def planes(self, name: str) -> Numbers[CellSet]:
         """A field of the cells, a set for each of its bits."""

@@ -40,7 +40,7 @@ SEPARATE uint32_t valid_actions(const State& state) {
         int cell = NEIGHBOUR[state.player.cell][direction];
         valid |= uint32_t{cell != NOWHERE && has(open, cell)} << direction;
     }
-    for (int program : each(state.owned))
+    for (int program : members(state.owned))
         valid |= uint32_t{can_run(state, program)} << (FIRST_PROGRAM + program);
     return valid;
 }

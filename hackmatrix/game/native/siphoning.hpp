@@ -47,7 +47,7 @@ struct Yield {
 inline Yield yield_at(const State& state, int cell) {
     const Cells& cells = state.cells;
     Yield gain{};
-    for (int c : each(CROSS[cell] & ~cells.siphoned)) {
+    for (int c : members(CROSS[cell] & ~cells.siphoned)) {
         if (has(cells.data, c)) {
             gain.points += uint64_t{1} << 4 * cells.value[c];
         } else if (has(cells.blocks, c)) {
@@ -67,9 +67,9 @@ inline int missed_resources(const State& state) {
     CellSet blocks = state.cells.blocks, candidates = ALL_CELLS & ~blocks;
     Yield own = has(blocks, here) ? Yield{} : yield_at(state, here);
     if (own.points || own.programs)
-        for (int block : each(CROSS[here] & state.unsiphoned_blocks())) candidates &= CROSS[block];
+        for (int block : members(CROSS[here] & state.unsiphoned_blocks())) candidates &= CROSS[block];
     int credits = 0, energy = 0;
-    for (int cell : each(candidates)) {
+    for (int cell : members(candidates)) {
         Yield other = yield_at(state, cell);
         if (other.points != own.points || other.programs != own.programs) continue;
         if (other.credits < own.credits || other.energy < own.energy) continue;

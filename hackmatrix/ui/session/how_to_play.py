@@ -7,7 +7,7 @@ from hackmatrix.game.drawing.visible_state import view
 from hackmatrix.game.engine.game import step
 from hackmatrix.game.engine.state import Cell, Enemy, Player, State, Transmission
 from hackmatrix.game.engine.undo import copy_state
-from hackmatrix.game.foresight.seen_state import seen_copy, threat
+from hackmatrix.game.foresight.visible_copy import threat, visible_copy
 from hackmatrix.game.rules.actions import FIRST_PROGRAM, SIPHON
 from hackmatrix.game.rules.board import CELLS, CROSS, SIZE, Content
 from hackmatrix.game.rules.enemies import EnemyType
@@ -45,7 +45,7 @@ class RuleText(NamedTuple):
         struck = [e["cell"] for e in events if e["kind"] in ("attacked", "destroyed")]
         struck += [e["to"] for e in events if e["kind"] == "hit"]
         cross = CROSS[before.player.cell] if self.action == SIPHON else ()
-        hits = threat(seen_copy(before)) if self.threats else [0] * CELLS
+        hits = threat(visible_copy(before)) if self.threats else [0] * CELLS
         return {
             "title": self.title,
             "text": self.text,

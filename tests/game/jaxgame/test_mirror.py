@@ -80,9 +80,9 @@ NAMES = {
         "a fact of all pieces is one field, its numbers are bit planes",
     ),
     "board.py": Differences(
-        "Numbers hits",
-        "Seen ground kept stacked each_of both meet only_if column bits numbers_of",
-        "`seen.py` has the other's `Seen`; here sets have an axis for what is played side by side",
+        "FeatureGroups hits",
+        "VisibleState ground materialize stack each_of both meet only_if column bits sum_weights",
+        "another is in `visible_state.py`; these sets have an axis of what is played side by side",
     ),
     "layout.py": Differences(
         "", "tactical_words", "four integers in a word, as the kernel of a TPU wants them"

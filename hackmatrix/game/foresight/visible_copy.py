@@ -10,7 +10,7 @@ from hackmatrix.game.rules.board import CELLS, Content
 from hackmatrix.game.rules.enemies import STEPS_PER_TURN, EnemyType
 
 
-def seen_copy(state: State) -> State:
+def visible_copy(state: State) -> State:
     """A copy in which all that the player does not see is blank or missing.
 
     Hidden cryptogs are missing; question blocks hold 0 points; enemies and transmissions have no
@@ -54,7 +54,7 @@ def threat(visible: State) -> list[int]:
     rests, so it adds nothing. 0 on blocks, and on cells of enemies but the player's own.
 
     Args:
-        visible: a `seen_copy`.
+        visible: a `visible_copy`.
     """
     if visible.step:
         return [0] * CELLS
