@@ -24,7 +24,6 @@ NO_PARTICIPLES = {"embed", "feed", "need", "seed", "speed"}
 
 # What has such names still, and why. The table only shrinks.
 OLD = {
-    "game/jaxgame": "mirrors the engine",
     "learning/algorithms": "`games.known` is a name in checkpoints",
     "learning/trainer": "games have numbers, and `games.known` is a name in checkpoints",
 }

@@ -21,9 +21,7 @@ class Before(NamedTuple):
     credits: int
     energy: int
     distance: int  # to the exit, 0 without a path
-    missed_resources: (
-        int  # further credits and energy that a better cell to siphon would have given
-    )
+    missed_resources: int  # more credits and energy that a better cell would have given
 
 
 def measure(state: State, action: int) -> Before:

@@ -40,11 +40,11 @@ class VisibleState(NamedTuple):
     last_seen: CellSet
     programs: CellSet  # program blocks
     questions: CellSet  # question blocks not siphoned yet
-    value: planes.Numbers[CellSet]
-    spawn: planes.Numbers[CellSet]
-    credits: planes.Numbers[CellSet]
-    energy: planes.Numbers[CellSet]
-    exit_distance: planes.Numbers[CellSet]
+    value: planes.BitPlanes[CellSet]
+    spawn: planes.BitPlanes[CellSet]
+    credits: planes.BitPlanes[CellSet]
+    energy: planes.BitPlanes[CellSet]
+    exit_distance: planes.BitPlanes[CellSet]
 
     @property
     def able(self) -> CellSet:

@@ -23,7 +23,7 @@ from hackmatrix.game.jaxgame import bitboard, planes, undo
 from hackmatrix.game.jaxgame.bitboard import CellSet, Set32
 from hackmatrix.game.jaxgame.control_flow import for_all, repeat, where
 from hackmatrix.game.jaxgame.dice import Dice
-from hackmatrix.game.jaxgame.planes import Numbers
+from hackmatrix.game.jaxgame.planes import BitPlanes
 from hackmatrix.game.jaxgame.records import Records
 from hackmatrix.game.jaxgame.state import (
     NUM_PLANES,
@@ -108,12 +108,12 @@ def _position(visible: Records, dice: Dice) -> tuple[Position, CellSet]:
     ), enemies_at
 
 
-def _acquired(owned: Array) -> Numbers[Set32]:
+def _acquired(owned: Array) -> BitPlanes[Set32]:
     """The owned programs in the order of their numbers."""
     bits = range(NUM_PLANES["acquired"])
     masks = [sum(1 << n for n in range(len(PROGRAMS)) if n >> bit & 1) for bit in bits]
     all_bits = tuple(Set32(jnp.full_like(owned, mask)) for mask in masks)
-    return planes.compressed(all_bits, Set32(owned))
+    return planes.compress(all_bits, Set32(owned))
 
 
 def _cells(visible: Records, dice: Dice) -> Cells:
@@ -146,10 +146,10 @@ def _cells(visible: Records, dice: Dice) -> Cells:
 
 
 # The question blocks still to be filled; data, value and spawn so far; programs not on the board.
-_Filling = tuple[CellSet, CellSet, Numbers[CellSet], Numbers[CellSet], Array]
+_Filling = tuple[CellSet, CellSet, BitPlanes[CellSet], BitPlanes[CellSet], Array]
 
 
-def _programs_of(values: Numbers[CellSet], blocks: CellSet) -> Array:
+def _programs_of(values: BitPlanes[CellSet], blocks: CellSet) -> Array:
     """uint32: bit n is set if one of these blocks holds program n."""
     held = [(cells & blocks).any() for cells in planes.one_hot(values, len(PROGRAMS))]
     bits = [has.astype(jnp.uint32) << np.uint32(program) for program, has in enumerate(held)]

@@ -21,7 +21,7 @@ from hackmatrix.game.jaxgame.bitboard import (
 )
 from hackmatrix.game.jaxgame.control_flow import for_all, repeat, repeat_while
 from hackmatrix.game.jaxgame.dice import Dice, draw
-from hackmatrix.game.jaxgame.planes import Coordinates, Numbers
+from hackmatrix.game.jaxgame.planes import BitPlanes, Coordinates
 from hackmatrix.game.jaxgame.records import Records
 from hackmatrix.game.jaxgame.state import NUM_PLANES, Enemies, Transmissions, zeros
 from hackmatrix.game.rules.board import CELLS, SIZE
@@ -46,7 +46,7 @@ def transmissions_of(visible: Records, dice: Dice) -> Transmissions:
     """The transmissions; unless SHOW is on, any of the four types comes with equal chance."""
     at, show = visible.cells("transmission"), visible.flag("show")
     like = visible.scalar("turn")
-    turns, types, rows, cols = planes.compressed(
+    turns, types, rows, cols = planes.compress(
         (
             visible.planes("turns"),
             _minus_one(visible.planes("coming_type"), at),
@@ -121,7 +121,7 @@ def _listed(facts: _Facts, members: CellSet, first: Array) -> _Facts:
     """The facts of the enemies on some cells, in slots from `first` on."""
     return jax.tree.map(
         lambda cells: cells.to_set32().shifted(first),
-        planes.compressed(facts, members),
+        planes.compress(facts, members),
         is_leaf=planes.is_set,
     )
 
@@ -207,12 +207,12 @@ def _way(last: CellSet, steps: tuple[CellSet, ...], in_sight: CellSet) -> CellSe
     return repeat_while(lambda carry: carry[0].any(), walk, (last, last))[1]
 
 
-def _coordinates(like: Array) -> tuple[Numbers[CellSet], Numbers[CellSet]]:
+def _coordinates(like: Array) -> tuple[BitPlanes[CellSet], BitPlanes[CellSet]]:
     """Row and column of each cell."""
     return for_all((_ROWS, _COLS), like)
 
 
-def _minus_one(types: Numbers[CellSet], typed: CellSet) -> Numbers[CellSet]:
+def _minus_one(types: BitPlanes[CellSet], typed: CellSet) -> BitPlanes[CellSet]:
     """Enemy types from types plus 1, which take a plane more."""
     return planes.decrement(types, typed)[: NUM_PLANES["type"]]
 

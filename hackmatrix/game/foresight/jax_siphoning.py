@@ -77,7 +77,7 @@ def _yields(visible: VisibleState) -> _Yields:
 
 
 def _of_best(
-    visible: VisibleState, yields: _Yields, way: planes.Numbers[CellSet]
+    visible: VisibleState, yields: _Yields, way: planes.BitPlanes[CellSet]
 ) -> dict[str, jax.Array]:
     """The worth of siphoning here, and the way to the place where it is worth the most."""
     worth = _over_cross(_worths(visible, yields))
@@ -111,7 +111,7 @@ def _of_cross(visible: VisibleState, yields: _Yields) -> dict[str, jax.Array]:
     }
 
 
-def _nearer(visible: VisibleState, distances: planes.Numbers[CellSet]) -> jax.Array:
+def _nearer(visible: VisibleState, distances: planes.BitPlanes[CellSet]) -> jax.Array:
     """int32[4, N]: whether each direction shortens the way: 1, or -1 if it makes it longer."""
     own = planes.total(distances, visible.here)
     steps = []
@@ -122,13 +122,13 @@ def _nearer(visible: VisibleState, distances: planes.Numbers[CellSet]) -> jax.Ar
     return jnp.stack(steps)
 
 
-def _nearness(yields: _Yields, near: planes.Numbers[CellSet]) -> jax.Array:
+def _nearness(yields: _Yields, near: planes.BitPlanes[CellSet]) -> jax.Array:
     """int32[P, N]: how near the first cell is from which each program can be siphoned."""
     first = [cells.first() for cells in yields.programs]
     return jnp.stack([jnp.where(c.any(), FAR - planes.total(near, c), 0) for c in first])
 
 
-def _by_distance(visible: VisibleState, way: planes.Numbers[CellSet]) -> dict[str, jax.Array]:
+def _by_distance(visible: VisibleState, way: planes.BitPlanes[CellSet]) -> dict[str, jax.Array]:
     rings = planes.one_hot(way, RINGS + 1)[1:]
 
     def counted(pieces: CellSet) -> jax.Array:
@@ -160,7 +160,7 @@ def _worths(visible: VisibleState, yields: _Yields) -> jax.Array:
 
 
 def _weighted(
-    bit_planes: planes.Numbers[CellSet], weight: int = 1
+    bit_planes: planes.BitPlanes[CellSet], weight: int = 1
 ) -> Iterator[tuple[int, CellSet]]:
     """The planes of a number for each cell, with the weights of their bits."""
     return ((weight << b, plane) for b, plane in enumerate(bit_planes))
@@ -171,7 +171,7 @@ _DISTANCE_PLANES = FAR.bit_length()
 
 def _ways(
     start: CellSet, blocks: CellSet
-) -> tuple[planes.Numbers[CellSet], planes.Numbers[CellSet]]:
+) -> tuple[planes.BitPlanes[CellSet], planes.BitPlanes[CellSet]]:
     """Steps from a set of cells over cells without block, at most `FAR`.
 
     Returns:

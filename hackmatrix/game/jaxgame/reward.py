@@ -25,9 +25,7 @@ class Before(NamedTuple):
     credits: jax.Array
     energy: jax.Array
     distance: jax.Array  # to the exit, 0 without a path
-    missed_resources: (
-        jax.Array
-    )  # further credits and energy that a better cell to siphon would have given
+    missed_resources: jax.Array  # more credits and energy that a better cell would have given
 
 
 def measure(state: State, action: jax.Array) -> Before:

@@ -66,7 +66,7 @@ NAMES = {
     ),
     "observation.py": Differences(
         "observe observe_saved",
-        "features record_words scaled",
+        "features record_words scale",
         "the record is made plane by plane, not cell by cell",
     ),
     "stage.py": Differences(
