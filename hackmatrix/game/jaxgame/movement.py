@@ -87,6 +87,8 @@ def next_cell(around: Surroundings, reached: CellSet) -> jax.Array:
     Or `Answer.HITS` if it is next to the player, `SEARCH_ON` if the flood has to continue, and
     `SEARCH_ALONE` if there is no path and it has to search again without the other pieces.
     """
+    # The flood comes from the player: the first neighbour of the enemy that it reaches begins a
+    # shortest path. A call costs `_ROUNDS` rounds, however long the path; a longer one takes more.
     start, goal = of_cell(around.cell), of_cell(around.player)
     blocked, others = _blocked(around), around.others
     next_to = neighbours(start)

@@ -166,6 +166,7 @@ def total(values: BitPlanes[_Set], members: _Set) -> jax.Array:
 
 def largest(values: BitPlanes[_Set], members: _Set) -> jax.Array:
     """int32: the largest value at some indices, 0 if there are none."""
+    # From the highest bit down: if a member has it, only those that do stay. One round a plane.
     result = jnp.int32(0)
     for b in reversed(range(len(values))):
         with_bit = members & values[b]
@@ -297,6 +298,7 @@ class Coordinates(NamedTuple, Generic[_Set]):
 
     def first_on_each_cell(self, members: _Set) -> _Set:
         """The members that are the first in the list on their cell."""
+        # The lowest slot of each of the 36 cells, a row of cells a round: a sixth of the code.
         cols = one_hot(self.col, SIZE)
 
         def look(i: jax.Array, so_far: _Set) -> _Set:
