@@ -22,11 +22,6 @@ PARTICIPLES = {
 }
 NO_PARTICIPLES = {"embed", "feed", "need", "seed", "speed"}
 
-# What has such names still, and why. The table only shrinks.
-OLD = {
-    "learning/algorithms": "`games.known` is a name in checkpoints",
-    "learning/trainer": "games have numbers, and `games.known` is a name in checkpoints",
-}
 # Names that users of the package know.
 PUBLIC = {
     "__init__.py: registered": "`hackmatrix.registered()`",
@@ -107,11 +102,6 @@ def nameless_of(file: Path) -> set[str]:
     return {f"{path}: {name}" for name in nameless(ast.parse(file.read_text()))}
 
 
-def folder_of(name: str) -> str:
-    return name.rpartition("/")[0]
-
-
 def test_every_name_says_what_it_names() -> None:
     names = {name for file in PACKAGE.rglob("*.py") for name in nameless_of(file)}
-    assert {name for name in names if folder_of(name) not in OLD} == set(PUBLIC)
-    assert set(OLD) <= {folder_of(name) for name in names}, "a folder is clean: take it from OLD"
+    assert names == set(PUBLIC)
