@@ -53,7 +53,7 @@ def play(games: int, steps: int, seed: int, choose: Choose) -> Counter[str]:
         xla.step, static_argnames=("max_episode_steps", "progress"), donate_argnums=(0, 1, 2)
     )
     state_of, games_of = jax.jit(xla.state_of), jax.jit(xla.games_of)
-    tactical, imagined, observe = map(jax.jit, (xla.tactical_numbers, xla.imagined, xla.observe))
+    tactical, imagined, observe = map(jax.jit, (xla.tactical_numbers, xla.imagine, xla.observe))
     expected = batch.reset(streams, nothing)
     record, mask = batch.observe(expected)
     played = jax.jit(xla.reset)(streams, nothing)

@@ -8,7 +8,7 @@ from lockstep_starts import rich
 from hackmatrix.game.engine.dice import Dice
 from hackmatrix.game.engine.game import Game
 from hackmatrix.game.engine.state import Position, State
-from hackmatrix.game.engine.undo import copied
+from hackmatrix.game.engine.undo import copy_state
 from hackmatrix.game.rules.board import CELLS, MAX_POINTS, Content
 from hackmatrix.game.rules.enemies import EnemyType
 from hackmatrix.game.rules.programs import PROGRAMS
@@ -21,7 +21,7 @@ def rich_game(rng: random.Random) -> State:
         if not state.sees(enemy) and state.cells[enemy.cell].is_block:
             enemy.type = EnemyType.GLITCH
     state.enemies = list({enemy.cell: enemy for enemy in state.enemies}.values())[:12]
-    before = {field.name: getattr(copied(state), field.name) for field in fields(Position)}
+    before = {field.name: getattr(copy_state(state), field.name) for field in fields(Position)}
     state.saved = [Position(**before)]
     return state
 
@@ -44,7 +44,7 @@ def beside_a_hidden_cryptog() -> Game:
 
 def other_secrets(state: State, rng: random.Random) -> State:
     """The same to the eye, with all else drawn anew, also in the positions saved for UNDO."""
-    other = copied(state)
+    other = copy_state(state)
     other.dice = Dice(rng.getrandbits(31), rng.getrandbits(32), rng.getrandbits(8))
     for position in (other, *other.saved):
         _change_blocks(position, rng)

@@ -14,7 +14,7 @@ from hackmatrix.game.drawing.shapes import SHAPES
 from hackmatrix.game.engine import Game
 from hackmatrix.game.engine.state import Cell, State
 from hackmatrix.game.foresight.features import features
-from hackmatrix.game.foresight.seen import Seen
+from hackmatrix.game.foresight.visible_state import VisibleState
 from hackmatrix.game.rules.actions import ACTION_NAMES, FIRST_PROGRAM, NUM_ACTIONS
 from hackmatrix.game.rules.board import Content
 from hackmatrix.game.rules.observation import FEATURE_SIZE, number_of
@@ -54,8 +54,10 @@ def play() -> None:
 
     record = game.observation()
     assert number_of(record, "owned") == 1 << PATCH
-    assert Seen.of_record(record) == Seen.of_state(game.state)
-    assert PATCH in [block.value for block in Seen.of_record(record).board.unsiphoned.values()]
+    assert VisibleState.of_record(record) == VisibleState.of_state(game.state)
+    assert PATCH in [
+        block.value for block in VisibleState.of_record(record).board.unsiphoned.values()
+    ]
     for layout, size in FEATURE_SIZE.items():
         assert len(features(record, layout)) == size
     assert Game.from_dict(game.to_dict()).state == game.state
@@ -64,7 +66,7 @@ def play() -> None:
     assert game.step(ACTION).ending is None
     player = game.state.player
     assert (player.hp, player.credits) == (2, 1)
-    assert best_action(Seen.of_state(game.state)) in game.valid_actions()
+    assert best_action(VisibleState.of_state(game.state)) in game.valid_actions()
 
     page = json.loads(look())
     (words,) = (program for program in page["programs"] if program["name"] == "PATCH")

@@ -110,7 +110,17 @@ def test_no_subpackages_import_each_other_in_a_circle() -> None:
 
 # The engines mirror each other, name by name; `test_mirror.py` in their tests.
 MIRRORED = {
-    *("Before", "Board", "Dice", "Ending", "Outcome", "Player", "Position", "Seen", "State"),
+    *(
+        "Before",
+        "Board",
+        "Dice",
+        "Ending",
+        "Outcome",
+        "Player",
+        "Position",
+        "VisibleState",
+        "State",
+    ),
     "Step",  # the results of `batch.step`, which both batch engines have
 }
 

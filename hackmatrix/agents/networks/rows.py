@@ -17,8 +17,8 @@ from hackmatrix.game.rules.board import CELLS, DIRECTIONS, SIZE
 from hackmatrix.game.rules.observation import (
     BYTE,
     FIELD,
-    NUMBERS,
     PLANE,
+    SCALARS,
     CellBytes,
     number_of,
 )
@@ -33,13 +33,13 @@ BEYOND = CELLS  # the number of a cell beyond the edge
 _BYTES = 256
 _NAMES = list(SYMBOLS)
 _PLANES = [*CellBytes._fields, "owned"]
-_NUMBER_BYTES = (
+_SCALAR_BYTES = (
     "cell",
-    *(number.name for number in NUMBERS if number.name not in ("cell", "next_task", "owned")),
+    *(scalar.name for scalar in SCALARS if scalar.name not in ("cell", "next_task", "owned")),
     "until_task",
 )
 _OWNED_BYTES = tuple(f"owned_byte_{i}" for i in range(-(-len(PROGRAMS) // 8)))
-_VALUES = (*_NUMBER_BYTES, *_OWNED_BYTES)  # at most 255 each
+_VALUES = (*_SCALAR_BYTES, *_OWNED_BYTES)  # at most 255 each
 
 
 class ViewTables(NamedTuple):
@@ -108,7 +108,7 @@ def _reader_of_cell(name: str) -> tuple[str, Any, int]:
     return field.byte, field.of, field.largest
 
 
-def _reader_of_number(name: str) -> tuple[str, Any]:
+def _reader_of_scalar(name: str) -> tuple[str, Any]:
     """The value that holds a number of the game, and what reads it of a byte."""
     if name.startswith("owned_"):
         program = int(name.removeprefix("owned_"))
@@ -137,7 +137,7 @@ def _make() -> tuple[Definition, int, int]:
     # Each number of the game is one of both views, or of the player's alone.
     quantities, quantity_parts, largest = [], [], list[int]()
     for index, quantity in enumerate(PLAYER.quantities):
-        readers = [(_reader_of_number(name), most) for name, most in quantity.fields.items()]
+        readers = [(_reader_of_scalar(name), most) for name, most in quantity.fields.items()]
         start = len(keys.lookup)
         parts = keys.add([(read, most) for (_, read), most in readers], quantity.of)
         quantities.append((start,))
@@ -162,8 +162,8 @@ def _make() -> tuple[Definition, int, int]:
 
 
 def _values() -> Iterable[tuple[int, int, int]]:
-    size = {number.name: number.size for number in NUMBERS}
-    for name in _NUMBER_BYTES:
+    size = {scalar.name: scalar.size for scalar in SCALARS}
+    for name in _SCALAR_BYTES:
         if name == "until_task":
             yield BYTE["next_task"], size["next_task"], BYTE["turn"]
         else:

@@ -63,9 +63,9 @@ def _scripted_action(record: bytes, mask: Sequence[bool]) -> int:
 
 def _best_scripted(state: "State", forbidden: Collection[int]) -> int:
     from hackmatrix.agents.scripted.scripted import best_action
-    from hackmatrix.game.foresight.seen import Seen
+    from hackmatrix.game.foresight.visible_state import VisibleState
 
-    return best_action(Seen.of_state(state), forbidden=forbidden)
+    return best_action(VisibleState.of_state(state), forbidden=forbidden)
 
 
 def _random(record: bytes, mask: Sequence[bool]) -> tuple[list[float], None]:

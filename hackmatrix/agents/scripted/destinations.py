@@ -6,7 +6,7 @@ from typing import NamedTuple
 from hackmatrix.agents.scripted.values import future, next_one
 from hackmatrix.agents.scripted.weights import ScriptedWeights
 from hackmatrix.game.foresight.cell_sets import ALL, BIT, NO_PATH, distances, members
-from hackmatrix.game.foresight.seen import Seen
+from hackmatrix.game.foresight.visible_state import VisibleState
 from hackmatrix.game.rules.board import CELLS, CROSS, Content
 
 
@@ -18,7 +18,7 @@ class Goal(NamedTuple):
     away: tuple[int, ...]  # walking distance to it from each cell
 
 
-def best_goal(visible: Seen, w: ScriptedWeights) -> Goal:
+def best_goal(visible: VisibleState, w: ScriptedWeights) -> Goal:
     """The best of the data siphons to fetch and the cells to siphon; else the exit."""
     free = ALL & ~visible.board.blocks
     inside = free & ~BIT[visible.board.exit]  # a way through the exit would leave the stage
@@ -32,7 +32,7 @@ def best_goal(visible: Seen, w: ScriptedWeights) -> Goal:
     return Goal(worth, cell, distances(BIT[cell], free if cell == visible.board.exit else inside))
 
 
-def _options(visible: Seen, inside: int, w: ScriptedWeights) -> Iterator[tuple[float, int]]:
+def _options(visible: VisibleState, inside: int, w: ScriptedWeights) -> Iterator[tuple[float, int]]:
     """The worth of each cell that may be worth going to."""
     for cell in members(visible.board.data_siphons):
         yield w.fetch, cell
@@ -46,7 +46,7 @@ def _options(visible: Seen, inside: int, w: ScriptedWeights) -> Iterator[tuple[f
             yield gain - w.crowd * crowd * crowd - w.siphon, cell
 
 
-def _gains(visible: Seen, w: ScriptedWeights) -> list[float]:
+def _gains(visible: VisibleState, w: ScriptedWeights) -> list[float]:
     """The gain of siphoning each cell, less the cost of its spawns."""
     gains = [0.0] * CELLS
     credit = w.credit * next_one(visible.credits, w.enough)
@@ -62,7 +62,7 @@ def _gains(visible: Seen, w: ScriptedWeights) -> list[float]:
     return gains
 
 
-def _spawns(visible: Seen) -> list[int]:
+def _spawns(visible: VisibleState) -> list[int]:
     """The spawns of each cell that would be siphoned."""
     spawns = [0] * CELLS
     for cell, block in visible.board.unsiphoned.items():

@@ -2,7 +2,7 @@
 
 from hackmatrix.game.foresight.actions import can_go, go, siphon
 from hackmatrix.game.foresight.programs import run
-from hackmatrix.game.foresight.seen import Seen
+from hackmatrix.game.foresight.visible_state import VisibleState
 from hackmatrix.game.rules.actions import FIRST_PROGRAM, NUM_DIRECTIONS, SIPHON
 from hackmatrix.game.rules.programs import ProgramId
 
@@ -29,10 +29,10 @@ _INVESTMENTS = (
     ProgramId.ATK_PLUS,
 )
 
-Played = list[tuple[int, Seen]]
+Played = list[tuple[int, VisibleState]]
 
 
-def moves(visible: Seen) -> Played:
+def moves(visible: VisibleState) -> Played:
     """The actions that end the turn."""
     played = [(d, go(visible, d)) for d in range(NUM_DIRECTIONS) if can_go(visible, d)]
     if visible.siphons > 0:
@@ -42,17 +42,17 @@ def moves(visible: Seen) -> Played:
     return played
 
 
-def fights(visible: Seen) -> Played:
+def fights(visible: VisibleState) -> Played:
     """The programs that act on the board and can run now."""
     return _run(visible, _FIGHTS)
 
 
-def investments(visible: Seen) -> Played:
+def investments(visible: VisibleState) -> Played:
     """Likewise the programs that change numbers alone."""
     return _run(visible, _INVESTMENTS)
 
 
-def _run(visible: Seen, programs: tuple[ProgramId, ...]) -> Played:
+def _run(visible: VisibleState, programs: tuple[ProgramId, ...]) -> Played:
     owned = [program for program in programs if visible.owned >> program & 1]
     played = [(FIRST_PROGRAM + program, run(visible, program)) for program in owned]
     return [(action, after) for action, after in played if after is not None]

@@ -1,7 +1,7 @@
 """A player that wins by rules of thumb: a tutorial of good play that runs.
 
-It sees what a player sees (`game/foresight/seen.py`) and looks three turns ahead without dice
-(`lookahead.py`, `game/foresight/enemy_turn.py`):
+It sees what a player sees (`game/foresight/visible_state.py`) and looks three turns ahead without
+dice (`lookahead.py`, `game/foresight/enemy_turn.py`):
 
 1. It picks a goal (`destinations.py`): a data siphon to fetch, a cell whose cross is worth
    siphoning, or else the exit.
@@ -22,7 +22,7 @@ from hackmatrix.agents.scripted.lookahead import fights, investments, moves
 from hackmatrix.agents.scripted.values import holdings, hp_worth, standing
 from hackmatrix.agents.scripted.weights import TUNED, ScriptedWeights
 from hackmatrix.game.foresight.enemy_turn import enemy_turn
-from hackmatrix.game.foresight.seen import Seen
+from hackmatrix.game.foresight.visible_state import VisibleState
 from hackmatrix.game.rules.stages import MAX_HP
 
 _TURNS = 3  # to look ahead
@@ -36,10 +36,12 @@ def choose(record: bytes, forbidden: Collection[int] = ()) -> int:
         record: the compact record of what the player sees (`rules.observation`).
         forbidden: actions that it takes only if it knows no other.
     """
-    return best_action(Seen.of_record(record), TUNED, forbidden)
+    return best_action(VisibleState.of_record(record), TUNED, forbidden)
 
 
-def best_action(visible: Seen, w: ScriptedWeights = TUNED, forbidden: Collection[int] = ()) -> int:
+def best_action(
+    visible: VisibleState, w: ScriptedWeights = TUNED, forbidden: Collection[int] = ()
+) -> int:
     """The best action by these weights.
 
     Args:
@@ -64,7 +66,7 @@ def best_action(visible: Seen, w: ScriptedWeights = TUNED, forbidden: Collection
 
 
 def best_move(
-    visible: Seen, goal: Goal, w: ScriptedWeights, forbidden: Collection[int] = ()
+    visible: VisibleState, goal: Goal, w: ScriptedWeights, forbidden: Collection[int] = ()
 ) -> tuple[float, int]:
     """The worth of the best action that ends the turn, and the action."""
     candidates = moves(visible)
@@ -75,7 +77,9 @@ def best_move(
     )
 
 
-def prospect(before: Seen, after: Seen, goal: Goal, w: ScriptedWeights, turns: int) -> float:
+def prospect(
+    before: VisibleState, after: VisibleState, goal: Goal, w: ScriptedWeights, turns: int
+) -> float:
     """The worth of having moved.
 
     Args:
@@ -97,7 +101,7 @@ def prospect(before: Seen, after: Seen, goal: Goal, w: ScriptedWeights, turns: i
     return worth + w.deep * (max(nexts, default=_NO_MOVE) - worth)
 
 
-def _leaving(visible: Seen, goal: Goal, w: ScriptedWeights) -> float:
+def _leaving(visible: VisibleState, goal: Goal, w: ScriptedWeights) -> float:
     """The worth of completing the stage, which heals and gives up the goal."""
     healed = visible._replace(hp=min(visible.hp + 1, MAX_HP))
     left = len(visible.enemies) + visible.transmissions.bit_count()

@@ -5,13 +5,13 @@ from math import log1p
 
 from hackmatrix.agents.scripted.weights import ScriptedWeights
 from hackmatrix.game.foresight.cell_sets import NEXT_TO, RAY, members, neighbours
-from hackmatrix.game.foresight.seen import Seen
+from hackmatrix.game.foresight.visible_state import VisibleState
 from hackmatrix.game.rules.stages import LAST_STAGE
 
 _LESS_EACH = 0.4  # each further point of attack is worth this part of the one before
 
 
-def holdings(visible: Seen, w: ScriptedWeights) -> float:
+def holdings(visible: VisibleState, w: ScriptedWeights) -> float:
     """The worth of all that lasts: hp, resources, programs, less what the pieces will cost."""
     transmissions = visible.transmissions.bit_count()
     crowd = len(visible.enemies) + transmissions + visible.pending
@@ -65,7 +65,7 @@ def _programs_worth(owned: int, w: ScriptedWeights) -> float:
     return worth
 
 
-def standing(visible: Seen, w: ScriptedWeights) -> float:
+def standing(visible: VisibleState, w: ScriptedWeights) -> float:
     """The worth of the cell that the player stands on, with the pieces where they are."""
     beside = NEXT_TO[visible.cell]
     two_away = neighbours(beside) & ~beside
@@ -82,7 +82,7 @@ def standing(visible: Seen, w: ScriptedWeights) -> float:
     return worth
 
 
-def lines_of_fire(visible: Seen, pieces: int) -> int:
+def lines_of_fire(visible: VisibleState, pieces: int) -> int:
     """The number of directions in which an attack would hit a piece."""
     lines, stops = 0, pieces | visible.board.blocks
     for ray in RAY[visible.cell]:

@@ -62,10 +62,14 @@ def target_of(name: str) -> Target:
     if name in CHIPS and name not in FAMILIES:
         return Target(name, CHIPS[name], name, 1, "1x1x1")
     try:
-        found = slice_of(name)
+        tpu_slice = slice_of(name)
     except UserError as error:
         raise UserError(f"target {name!r:.40}: expected h100, h200 or a TPU; {error}") from None
-    if found.family not in CHIPS:
-        known = ", ".join(sorted(CHIPS))
-        raise UserError(f"target {name}: nothing compiles for {found.family}; there are {known}")
-    return Target(name, CHIPS[found.family], found.family, found.chips, found.topology)
+    if tpu_slice.family not in CHIPS:
+        families = ", ".join(sorted(CHIPS))
+        raise UserError(
+            f"target {name}: nothing compiles for {tpu_slice.family}; there are {families}"
+        )
+    return Target(
+        name, CHIPS[tpu_slice.family], tpu_slice.family, tpu_slice.chips, tpu_slice.topology
+    )

@@ -45,11 +45,11 @@ class CompiledProgram:
 
     def kernels(self, *, by_index: bool = False) -> float:
         """Kernels of one run; only those that gather or scatter, if asked for."""
-        found = (each for each in self.events if each.kind == "kernel")
-        return sum(each.times for each in found if each.by_index or not by_index)
+        kernels = (kernel for kernel in self.events if kernel.category == "kernel")
+        return sum(kernel.times for kernel in kernels if kernel.by_index or not by_index)
 
 
-def compiled(
+def compile_programs(
     target: Target,
     devices: Sequence[jax.Device],
     config: TrainConfig,
@@ -82,18 +82,20 @@ def compiled(
         "rollout": lambda: _rollout(trainer),
         "update": trainer.traced,
     }
-    return {name: _compiled(target, traced[name]) for name in programs}
+    return {name: _compile(target, traced[name]) for name in programs}
 
 
-def _compiled(target: Target, trace: Callable[[], Traced]) -> CompiledProgram:
+def _compile(target: Target, trace: Callable[[], Traced]) -> CompiledProgram:
     start = time.process_time()
     traced = trace()
     try:
-        made = traced.lower().compile(compiler_options=None if target.is_tpu else _WITHOUT_A_GPU)
+        executable = traced.lower().compile(
+            compiler_options=None if target.is_tpu else _WITHOUT_A_GPU
+        )
     except jax.errors.JaxRuntimeError as error:
         raise UserError(_reason(target, str(error))) from None
     seconds = time.process_time() - start
-    memory: Any = made.memory_analysis()
+    memory: Any = executable.memory_analysis()
     unknown = set()
 
     def rounds_of(path: str) -> float:
@@ -107,7 +109,7 @@ def _compiled(target: Target, trace: Callable[[], Traced]) -> CompiledProgram:
         temporary=memory.temp_size_in_bytes,
         code=memory.generated_code_size_in_bytes,
         flops=flops(traced.jaxpr.jaxpr),
-        events=hlo.events(hlo.read(made.as_text() or ""), rounds_of),
+        events=hlo.events(hlo.read(executable.as_text() or ""), rounds_of),
         unknown_loops=tuple(sorted(unknown)),
     )
 
@@ -125,7 +127,7 @@ def _rollout(trainer: Trainer) -> Traced:
 
     def rollout(state: Any) -> Any:
         share = config.num_envs // trainer.mesh.size
-        numbers = first_index(share) + jnp.arange(share)
+        game_indices = first_index(share) + jnp.arange(share)
         keys = UpdateKeys(state.seed, state.update)
         with jax.named_scope("rollout"):
             _, played = play(
@@ -134,15 +136,15 @@ def _rollout(trainer: Trainer) -> Traced:
                 state.params,
                 state.games,
                 keys,
-                numbers,
+                game_indices,
                 trainer.hyper,
             )
             return played.steps
 
     state = trainer.state_shape()
     specs = jax.tree.map(lambda x: x.sharding.spec, state)
-    made = on_devices(rollout, trainer.mesh, (specs,), PartitionSpec(None, *SHARDED))
-    return made.trace(state)
+    program = on_devices(rollout, trainer.mesh, (specs,), PartitionSpec(None, *SHARDED))
+    return program.trace(state)
 
 
 def _step(trainer: Trainer) -> Traced:
@@ -158,8 +160,8 @@ def _step(trainer: Trainer) -> Traced:
     actions = jax.ShapeDtypeStruct((games,), jnp.int32, sharding=sharding)
     keys = jax.eval_shape(lambda: jax.random.split(jax.random.key(0), games))
     keys = jax.ShapeDtypeStruct(keys.shape, keys.dtype, sharding=sharding)
-    made = on_devices(step, trainer.mesh, (SHARDED,) * 3, SHARDED, donate_argnums=0)
-    return made.trace(trainer.state_shape().games.env_state, keys, actions)
+    program = on_devices(step, trainer.mesh, (SHARDED,) * 3, SHARDED, donate_argnums=0)
+    return program.trace(trainer.state_shape().games.env_state, keys, actions)
 
 
 def flops(jaxpr: Jaxpr) -> float:

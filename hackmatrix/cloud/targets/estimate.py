@@ -88,8 +88,10 @@ class TargetReport:
     @property
     def all_reduces(self) -> tuple[float, float]:
         """All-reduces of an update, and their bytes together."""
-        found = [each for each in self.update.events if each.kind == "all-reduce"]
-        return sum(each.times for each in found), sum(each.times * each.size for each in found)
+        exchanges = [event for event in self.update.events if event.category == "all-reduce"]
+        return sum(event.times for event in exchanges), sum(
+            event.times * event.size for event in exchanges
+        )
 
     def seconds(self, level: str, chips: int | None = None) -> float:
         """Estimated seconds of an update, with as many games on each chip as here.
@@ -113,10 +115,10 @@ class TargetReport:
     def parts(self) -> dict[str, Part]:
         """The parts of an update, by name."""
         kernels, cycles = defaultdict[str, float](float), defaultdict[str, float](float)
-        for each in self.update.events:
-            if each.kind == "kernel":
-                kernels[_part(each)] += each.times
-                cycles[_part(each)] += each.times * (each.cycles or 0)
+        for event in self.update.events:
+            if event.category == "kernel":
+                kernels[_part(event)] += event.times
+                cycles[_part(event)] += event.times * (event.cycles or 0)
         seconds = self._by_part("likely")
         return {part: Part(kernels[part], cycles[part], seconds[part]) for part in seconds}
 
@@ -134,8 +136,8 @@ class TargetReport:
         costs, seconds = COSTS[level], defaultdict[str, float](float)
         count = self.target.num_chips if chips is None else chips
         floor = min((e.cycles for e in self.update.events if e.cycles), default=0)
-        for each in self.update.events:
-            seconds[_part(each)] += each.times * self._seconds_of(each, costs, count, floor)
+        for event in self.update.events:
+            seconds[_part(event)] += event.times * self._seconds_of(event, costs, count, floor)
         if not self.target.is_tpu:
             rate = self.target.chip.flops * costs.products
             seconds["products"] = self.update.flops / rate
@@ -143,10 +145,10 @@ class TargetReport:
 
     def _seconds_of(self, event: HloEvent, costs: Costs, chips: int, floor: int) -> float:
         chip = self.target.chip
-        if event.kind == "all-reduce":
+        if event.category == "all-reduce":
             moved = 2 * (chips - 1) / chips * event.size
             return costs.exchange + moved / (2 * chip.link) if chips > 1 else 0.0
-        if event.kind == "choice":
+        if event.category == "choice":
             return 0.0 if self.target.is_tpu else costs.choice
         if self.target.is_tpu:
             cycles = self._cycles_of_blocks(event, costs) or event.cycles or floor
@@ -177,13 +179,13 @@ class TargetReport:
             "dtype": self.config.network.dtype,
             "programs": {
                 name: {
-                    "cpu_seconds": each.cpu_seconds,
-                    "bytes": each.memory,
-                    "flops": each.flops,
-                    "kernels": each.kernels(),
-                    "kernels_by_index": each.kernels(by_index=True),
+                    "cpu_seconds": program.cpu_seconds,
+                    "bytes": program.memory,
+                    "flops": program.flops,
+                    "kernels": program.kernels(),
+                    "kernels_by_index": program.kernels(by_index=True),
                 }
-                for name, each in self.programs.items()
+                for name, program in self.programs.items()
             },
             "all_reduces": exchanges,
             "all_reduced_bytes": moved,
@@ -208,15 +210,15 @@ class TargetReport:
         most = self.most_games()
         rates = {level: self.steps_per_second(level) for level in COSTS}
         rows = [("program", "CPU s", "MB a chip", "GFLOP", "kernels", "by index")]
-        for name, each in self.programs.items():
-            by_index = each.kernels(by_index=True)
+        for name, program in self.programs.items():
+            by_index = program.kernels(by_index=True)
             rows.append(
                 (
                     name,
-                    f"{each.cpu_seconds:.0f}",
-                    f"{each.memory / 1e6:,.0f}",
-                    f"{each.flops / 1e9:,.1f}",
-                    f"{each.kernels():,.0f}",
+                    f"{program.cpu_seconds:.0f}",
+                    f"{program.memory / 1e6:,.0f}",
+                    f"{program.flops / 1e9:,.1f}",
+                    f"{program.kernels():,.0f}",
                     f"{by_index:,.0f}",
                 )
             )
@@ -258,21 +260,21 @@ class TargetReport:
     def _assumptions(self) -> list[str]:
         costs = [COSTS[level] for level in ("low", "likely", "high")]
 
-        def each(field: str, unit: float, of: str) -> str:
+        def cost_range(field: str, unit: float, of: str) -> str:
             return " / ".join(f"{getattr(cost, field) * unit:g}" for cost in costs) + of
 
         if self.target.is_tpu:
             return [
                 f"  = the compiler's cycles at {self.target.chip.clock} GHz, "
-                f"{each('by_index', 1e6, ' us')} more for a kernel that gathers or scatters,",
-                f"  {each('exchange', 1e6, ' us')} for an all-reduce besides its bytes at "
+                f"{cost_range('by_index', 1e6, ' us')} more for a kernel that gathers or scatters,",
+                f"  {cost_range('exchange', 1e6, ' us')} for an all-reduce besides its bytes at "
                 f"{self.target.chip.link / 1e9:g} GB/s a link; loops as in random play",
-                *self._counted(each("operations", 1, " a cycle")),
+                *self._counted(cost_range("operations", 1, " a cycle")),
             ]
         return [
-            f"  = {each('kernel', 1e6, ' us')} to start a kernel, "
-            f"{each('choice', 1e6, ' us')} for a condition, products at",
-            f"  {each('products', 100, ' %')} of the peak; loops as in random play",
+            f"  = {cost_range('kernel', 1e6, ' us')} to start a kernel, "
+            f"{cost_range('choice', 1e6, ' us')} for a condition, products at",
+            f"  {cost_range('products', 100, ' %')} of the peak; loops as in random play",
         ]
 
     def _counted(self, rate: str) -> list[str]:
@@ -309,10 +311,10 @@ def measure(options: TargetOptions, programs: Sequence[str] = compiling.PROGRAMS
     engine = "jax" if options.kernels == "xla" else "pallas" if target.is_tpu else "native"
     if engine == "native":
         register_handlers()  # a program is compiled for them though nothing can run it here
-    made = compiling.compiled(target, devices, config, programs, engine)
+    programs_by_name = compiling.compile_programs(target, devices, config, programs, engine)
     versions = machine.versions("libtpu" if target.is_tpu else "jax-cuda12-pjrt")
     operations = pallas_kernels.operations(target.chip.product) if engine == "pallas" else {}
-    return TargetReport(target, config, str(options.config), made, versions, operations)
+    return TargetReport(target, config, str(options.config), programs_by_name, versions, operations)
 
 
 def _part(event: HloEvent) -> str:

@@ -62,7 +62,7 @@ class HloProgram(NamedTuple):
 class HloEvent(NamedTuple):
     """A kernel, an all-reduce or a choice, and how often a run of the program comes to it."""
 
-    kind: Literal["kernel", "all-reduce", "choice"]
+    category: Literal["kernel", "all-reduce", "choice"]
     opcode: str
     path: str
     times: float
@@ -74,17 +74,17 @@ class HloEvent(NamedTuple):
 def read(text: str) -> HloProgram:
     """Reads the text of a compiled program, as `jax.stages.Compiled.as_text` returns it."""
     computations: dict[str, list[Instruction]] = {}
-    numbers: dict[str, list[int]] = {}
+    constants: dict[str, list[int]] = {}
     entry = name = ""
     for line in text.splitlines():
         if start := _COMPUTATION.match(line):
             name = start[2]
             entry = name if start[1] else entry
-            computations[name], numbers[name] = [], []
-        elif name and (found := _INSTRUCTION.match(line)):
-            computations[name].append(_instruction(*found.groups("")))
-            numbers[name] += [int(number) for number in _CONSTANT.findall(line)]
-    bounds = {name: found[0] for name, found in numbers.items() if len(found) == 1}
+            computations[name], constants[name] = [], []
+        elif name and (match := _INSTRUCTION.match(line)):
+            computations[name].append(_instruction(*match.groups("")))
+            constants[name] += [int(constant) for constant in _CONSTANT.findall(line)]
+    bounds = {name: found[0] for name, found in constants.items() if len(found) == 1}
     return HloProgram(entry, computations, bounds)
 
 
@@ -137,43 +137,45 @@ class _HloWalk(NamedTuple):
 
         What the compiler made has no path, or a short one: it gets that of the loop around it.
         """
-        for each in self.program.computations[computation]:
-            path = max(each.path, around, key=lambda path: path.count("/"))
-            if each.opcode == "while":
-                yield from self._loop(each, times, path)
-            elif each.opcode == "conditional":
-                yield HloEvent("choice", each.opcode, path, times)
-                names = each.branches or [
-                    each.called[side] for side in ("true_computation", "false_computation")
+        for instruction in self.program.computations[computation]:
+            path = max(instruction.path, around, key=lambda path: path.count("/"))
+            if instruction.opcode == "while":
+                yield from self._loop(instruction, times, path)
+            elif instruction.opcode == "conditional":
+                yield HloEvent("choice", instruction.opcode, path, times)
+                names = instruction.branches or [
+                    instruction.called[side] for side in ("true_computation", "false_computation")
                 ]
                 sides = [list(self.of(name, times, path)) for name in names]
                 yield from max(sides, key=lambda side: sum(event.times for event in side))
-            elif each.opcode == "call":
-                yield from self.of(each.called["to_apply"], times, path)
-            elif each.opcode in _ALL_REDUCES:
-                yield HloEvent("all-reduce", each.opcode, path, times, size=each.size)
-            elif _is_kernel(each):
-                parts = self.program.computations.get(each.called.get("calls", ""), [])
-                by_index = bool(_BY_INDEX & {each.opcode, *(part.opcode for part in parts)})
-                size = self.written(each, computation)
-                yield HloEvent("kernel", each.opcode, path, times, each.cycles, by_index, size)
+            elif instruction.opcode == "call":
+                yield from self.of(instruction.called["to_apply"], times, path)
+            elif instruction.opcode in _ALL_REDUCES:
+                yield HloEvent("all-reduce", instruction.opcode, path, times, size=instruction.size)
+            elif _is_kernel(instruction):
+                parts = self.program.computations.get(instruction.called.get("calls", ""), [])
+                by_index = bool(_BY_INDEX & {instruction.opcode, *(part.opcode for part in parts)})
+                size = self.written(instruction, computation)
+                yield HloEvent(
+                    "kernel", instruction.opcode, path, times, instruction.cycles, by_index, size
+                )
 
-    def written(self, each: Instruction, computation: str) -> int:
+    def written(self, instruction: Instruction, computation: str) -> int:
         """Bytes that an instruction of a computation writes.
 
         What ends with the replacement of a part of an array is done in place.
         """
-        if each.opcode == "fusion":
-            called = each.called["calls"]
+        if instruction.opcode == "fusion":
+            called = instruction.called["calls"]
             (root,) = (part for part in self.program.computations[called] if part.is_root)
             return self.written(root, called)
-        if each.opcode in ("dynamic-update-slice", "tuple", "bitcast"):
+        if instruction.opcode in ("dynamic-update-slice", "tuple", "bitcast"):
             named = {other.name: other for other in self.program.computations[computation]}
-            operands = [named[name] for name in each.operands if name in named]
-            if each.opcode == "dynamic-update-slice":
+            operands = [named[name] for name in instruction.operands if name in named]
+            if instruction.opcode == "dynamic-update-slice":
                 return operands[1].size
             return sum(self.written(operand, computation) for operand in operands)
-        return each.size
+        return instruction.size
 
     def _loop(self, loop: Instruction, times: float, path: str) -> Iterator[HloEvent]:
         rounds = _rounds(self.program, loop)
@@ -189,15 +191,15 @@ def _rounds(program: HloProgram, loop: Instruction) -> float | None:
     if loop.trips is not None:
         return loop.trips
     condition = loop.called["condition"]
-    opcodes = {each.opcode for each in program.computations[condition]}
+    opcodes = {instruction.opcode for instruction in program.computations[condition]}
     if condition in program.bounds and opcodes <= _COUNTS:
         return program.bounds[condition]  # JAX counts from 0
     return None
 
 
-def _is_kernel(each: Instruction) -> bool:
-    if each.opcode in _NO_KERNELS or each.target in _REGROUPS:
+def _is_kernel(instruction: Instruction) -> bool:
+    if instruction.opcode in _NO_KERNELS or instruction.target in _REGROUPS:
         return False
-    if each.opcode == "fusion" or each.cycles is not None:
+    if instruction.opcode == "fusion" or instruction.cycles is not None:
         return True
-    return each.elements > 1
+    return instruction.elements > 1

@@ -52,14 +52,14 @@ def devices_of(target: Target) -> list[jax.Device]:
     jax.config.update("jax_platforms", "cpu")
     need("libtpu" if target.is_tpu else "jax_plugins")
     try:
-        made = _tpu(target) if target.is_tpu else _gpu(target)
+        topology = _tpu(target) if target.is_tpu else _gpu(target)
     except (jax.errors.JaxRuntimeError, NotImplementedError, RuntimeError) as error:
         first = (str(error).strip().splitlines() or ["no reason given"])[0]
         raise UserError(
             f"target {target.name}: JAX {jax.__version__} can't describe it here ({first:.200}); "
             "try `bench train` on a machine that has one"
         ) from None
-    return list(made.devices)
+    return list(topology.devices)
 
 
 def _tpu(target: Target) -> topologies.TopologyDescription:

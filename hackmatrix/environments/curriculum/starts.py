@@ -17,7 +17,7 @@ from hackmatrix.environments.hackmatrix.engines import engine_of
 from hackmatrix.game.jaxgame import batch, planes
 from hackmatrix.game.jaxgame.bitboard import NOBODY, Set32, TransmissionSet, nth_bit
 from hackmatrix.game.jaxgame.control_flow import repeat, select, where
-from hackmatrix.game.jaxgame.dice import Dice, bounded, draw
+from hackmatrix.game.jaxgame.dice import Dice, draw, to_range
 from hackmatrix.game.jaxgame.spawning import spawn
 from hackmatrix.game.jaxgame.state import State, zeros
 from hackmatrix.game.rules.chance import FIRST_STAGE_SPAWN
@@ -95,7 +95,7 @@ def _start(new: State, level: Array, levels: tuple[Level, ...]) -> State:
 
     def draw(site: _Site) -> Array:
         low, high = (_setting_of_levels(levels, site.name.lower())[level, end] for end in (0, 1))
-        return low + bounded(_word(dice, site), high - low + 1)
+        return low + to_range(_word(dice, site), high - low + 1)
 
     stage = draw(_Site.STAGES)
     interval = STAGE_INTERVAL - stage
@@ -133,7 +133,7 @@ def _programs(dice: Dice, count: Array) -> tuple[Array, Any]:
         owned, acquired = now
         left = _EVERY_PROGRAM & ~owned
         options = jax.lax.population_count(left).astype(jnp.int32)
-        number = nth_bit(left, bounded(_word(dice, _Site.PROGRAM, i), options))
+        number = nth_bit(left, to_range(_word(dice, _Site.PROGRAM, i), options))
         bit = where(i < count, jnp.uint32(1) << number.astype(jnp.uint32), jnp.uint32(0))
         place = Set32.of_slot(i).only_if(i < count)
         return owned | bit, planes.put(acquired, place, number)

@@ -43,10 +43,10 @@ class Engine(Protocol):
     def observe(self, games: Any) -> Array:
         """uint8[N, RECORD_SIZE]: the observations of N games."""
 
-    def imagined(
+    def imagine(
         self, records: Array, remembered: Array, saved: Array, streams: Array, episodes: Array
     ) -> Any:
-        """N games that look as these observations: `game/foresight/jax_imagined.py`."""
+        """N games that look as these observations: `game/foresight/jax_imagination.py`."""
 
     def tactical_numbers(self, records: Array) -> Array:
         """int8[N, TACTICAL_SIZE]: the integers of the layout `tactical`, of observations."""

@@ -53,7 +53,7 @@ _REAL = Box(-np.inf, np.inf, ())
 _FLAG = Box(False, True, (), bool)
 
 
-def _number(low: int, high: int) -> Box:
+def _integer(low: int, high: int) -> Box:
     return Box(low, high, (), np.int32)
 
 
@@ -61,11 +61,11 @@ _INFO = {
     "reward_parts": Box(-np.inf, np.inf, (len(REWARD_PARTS),)),
     "final_observation": _OBSERVATION,
     "episode_return": _REAL,
-    "episode_length": _number(0, 2**31 - 1),
+    "episode_length": _integer(0, 2**31 - 1),
     "episode_done": _FLAG,
-    "stage": _number(1, LAST_STAGE),
-    "score": _number(0, LIMIT),
-    "programs_owned": _number(0, len(PROGRAMS)),
+    "stage": _integer(1, LAST_STAGE),
+    "score": _integer(0, LIMIT),
+    "programs_owned": _integer(0, len(PROGRAMS)),
     "won": _FLAG,
 }
 
@@ -246,7 +246,7 @@ class HackMatrixEnv:
         """
         stream, episode = _word("stream", stream), _word("episode", episode)
         record, state = self._new_games(stream, episode)
-        return self._shown(record), state
+        return self._to_observation(record), state
 
     def step(
         self, key: jax.Array | None, state: EnvState, action: jax.Array
@@ -275,15 +275,15 @@ class HackMatrixEnv:
         ended = takes_it & terminated
         worths = self.win_worth, self.program_worth
         reward = trained_on(self.reward, paid, ended, info, *worths, programs)
-        final = self._shown(info["final_observation"])
+        final = self._to_observation(info["final_observation"])
         info |= {"final_observation": final}
-        return self._shown(record), after, reward, terminated, truncated, info
+        return self._to_observation(record), after, reward, terminated, truncated, info
 
     def observe(self, state: EnvState) -> jax.Array:
         """The observation of a state, such as one from `from_text`."""
-        return self._shown(self._observe(state.game))
+        return self._to_observation(self._observe(state.game))
 
-    def _shown(self, record: jax.Array) -> jax.Array:
+    def _to_observation(self, record: jax.Array) -> jax.Array:
         """The observation of a compact record."""
         if self.observation == COMPACT:
             return record
@@ -335,16 +335,16 @@ class HackMatrixEnv:
 
     def portable(self, tree: Any) -> Any:
         """A tree with the games in it as a file keeps them: as the JAX engine has them."""
-        return _converted(tree, self.games.Game, self.games.to_state)
+        return _convert_games(tree, self.games.Game, self.games.to_state)
 
     def from_portable(self, tree: Any) -> Any:
         """A tree with the games in it as this environment has them."""
-        return _converted(tree, State, self.games.from_state)
+        return _convert_games(tree, State, self.games.from_state)
 
 
-def _converted(tree: Any, kind: type, convert: Callable[[Any], Any]) -> Any:
+def _convert_games(tree: Any, game_type: type, convert: Callable[[Any], Any]) -> Any:
     def is_game(x: Any) -> bool:
-        return isinstance(x, kind)
+        return isinstance(x, game_type)
 
     return jax.tree.map(lambda x: convert(x) if is_game(x) else x, tree, is_leaf=is_game)
 
@@ -363,14 +363,14 @@ class TacticalIntegers:
         return {"_engine_name": self._engine_name}
 
     @cached_property
-    def _numbers(self) -> Any:
+    def _integers(self) -> Any:
         engine = engine_of(self._engine_name)
         return over_games(engine.tactical_numbers, _tactical_results)
 
     def __call__(self, observation_: jax.Array) -> jax.Array:
         """int8[TACTICAL_SIZE] of one observation."""
-        numbers: jax.Array = self._numbers(observation_)
-        return numbers
+        integers: jax.Array = self._integers(observation_)
+        return integers
 
 
 def _space(observation: str) -> Box:

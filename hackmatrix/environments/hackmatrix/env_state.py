@@ -35,7 +35,7 @@ class EnvState:
             except Exception:  # not a valid game; a repr must not fail in a debugger
                 pass
         numbers = len(jax.tree.leaves(self.game))
-        sums = _shown(self.episode_return), _shown(self.episode_length)
+        sums = _describe(self.episode_return), _describe(self.episode_length)
         return (
             f"EnvState(game=<{numbers} arrays>, episode_return={sums[0]}, episode_length={sums[1]})"
         )
@@ -82,8 +82,8 @@ def _has_value(leaf: Any) -> bool:
     return isinstance(leaf, np.ndarray | np.generic)
 
 
-def _shown(number: Any) -> str:
+def _describe(leaf: Any) -> str:
     """An array by dtype and shape, such as int32[16]."""
-    if not hasattr(number, "dtype"):
-        return repr(number)
-    return f"{number.dtype}[{', '.join(map(str, number.shape))}]"
+    if not hasattr(leaf, "dtype"):
+        return repr(leaf)
+    return f"{leaf.dtype}[{', '.join(map(str, leaf.shape))}]"

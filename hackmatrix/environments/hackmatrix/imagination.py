@@ -29,12 +29,12 @@ class ImaginedGames:
         return memory.after(observations)
 
     def imagine(
-        self, memory: UndoMemory, observations: Array, which: Array, words: Array, worlds: Array
+        self, memory: UndoMemory, observations: Array, which: Array, seeds: Array, worlds: Array
     ) -> EnvState:
         """States of L games, with hidden facts and dice of their own."""
-        known = observations[which], memory.records[which], memory.saved[which]
+        observed = observations[which], memory.records[which], memory.saved[which]
         zero = jnp.zeros(which.shape, jnp.int32)
-        games = self.env.games.imagined(*known, words[which], worlds)
+        games = self.env.games.imagine(*observed, seeds[which], worlds)
         return EnvState(games, episode_return=zero, episode_length=zero)
 
     def step(self, states: EnvState, actions: Array) -> tuple[Array, EnvState, Array, Array]:

@@ -11,7 +11,7 @@ from hackmatrix.environments.hackmatrix import training_reward
 from hackmatrix.environments.hackmatrix.env_state import EnvState
 from hackmatrix.game.engine import state as engine
 from hackmatrix.game.foresight import jax_layout
-from hackmatrix.game.foresight.jax_imagined import imagined
+from hackmatrix.game.foresight.jax_imagination import imagine
 from hackmatrix.game.jaxgame import actions, batch, undo
 from hackmatrix.game.jaxgame.conversion import state_from_engine
 from hackmatrix.game.jaxgame.game import new_game
@@ -20,7 +20,7 @@ from hackmatrix.game.rules.rewards import UNIT
 
 Array = jax.Array
 
-__all__ = ["imagined"]
+__all__ = ["imagine"]
 
 Game = State
 NAME = "jax"
@@ -35,10 +35,10 @@ def new_games(stream: Array, episode: Array) -> tuple[Array, EnvState]:
 
 def step(state: EnvState, action: Array, **settings: Any) -> tuple[Any, ...]:
     """Takes an action in each of N games; returns what `HackMatrixEnv.step` does."""
-    return stepped(batch.step, state, action, **settings)
+    return step_with(batch.step, state, action, **settings)
 
 
-def stepped(
+def step_with(
     play: Callable[..., tuple[State, batch.Step]],
     state: EnvState,
     action: Array,

@@ -12,11 +12,11 @@ from hackmatrix.game.jaxgame.state import State
 from hackmatrix.game.native import xla
 from hackmatrix.game.native.conversion import games_from_engine
 from hackmatrix.game.native.layout import SAVED_POSITIONS, STATE
-from hackmatrix.game.native.xla import XlaGames, imagined, tactical_numbers
+from hackmatrix.game.native.xla import XlaGames, imagine, tactical_numbers
 
 Array = jax.Array
 
-__all__ = ["imagined", "tactical_numbers"]
+__all__ = ["imagine", "tactical_numbers"]
 
 Game = XlaGames
 NAME = "native"

@@ -22,11 +22,11 @@ from hackmatrix.game.rules.observation import (
     EXTRA_CHANNELS,
     FEATURE_SIZE,
     FIELDS,
-    NUMBERS,
     PLANE,
     PLAYER_CHANNELS,
     PLAYER_FEATURES,
     RECORD_SIZE,
+    SCALARS,
     Channel,
     channel_starts,
 )
@@ -40,8 +40,8 @@ OBSERVATIONS = (COMPACT, *FEATURE_SIZE, PLANES)
 
 FIRST_CELL = PLAYER_FEATURES + len(PROGRAMS)  # the features of cells begin here
 _FIRST_EXTRA = CLASSIC_SIZE + CELLS * EXTRA_CELL_FEATURES  # the last ones of the whole game
-_NUMBERS = FIRST_CELL + FEATURE_SIZE["full"] - _FIRST_EXTRA
-NUM_PLANES = CELL_FEATURES + EXTRA_CELL_FEATURES + 1 + _NUMBERS
+_NUM_SCALARS = FIRST_CELL + FEATURE_SIZE["full"] - _FIRST_EXTRA
+NUM_PLANES = CELL_FEATURES + EXTRA_CELL_FEATURES + 1 + _NUM_SCALARS
 SHAPES: dict[str, tuple[int, ...]] = {
     COMPACT: (RECORD_SIZE,),
     **{layout: (size,) for layout, size in FEATURE_SIZE.items()},
@@ -49,10 +49,10 @@ SHAPES: dict[str, tuple[int, ...]] = {
 }
 
 
-def check_observation(name: str, known: tuple[str, ...] = OBSERVATIONS) -> None:
+def check_observation(name: str, names: tuple[str, ...] = OBSERVATIONS) -> None:
     """Raises `UserError` if no observation has this name."""
-    if name not in known:
-        raise UserError(f"observation must be one of {', '.join(known)}, got {name!r}")
+    if name not in names:
+        raise UserError(f"observation must be one of {', '.join(names)}, got {name!r}")
 
 
 def layout_of(observation: str) -> str:
@@ -68,18 +68,18 @@ def planes(full: Any) -> Any:
 
     Returns:
         float32[..., 6, 6, 127]: of each cell its 42 features, its 10 further ones, 1 where the
-        player is, and on every cell alike the 74 numbers of the whole game.
+        player is, and on every cell alike the 74 scalars of the whole game.
     """
     xp = full.__array_namespace__()
     batch, line = full.shape[:-1], xp.arange(SIZE)
     row, col = (xp.round(full[..., i] * (SIZE - 1))[..., None, None] for i in (0, 1))
     here = (line[:, None] == row) & (line == col)
-    numbers = xp.concat([full[..., :FIRST_CELL], full[..., _FIRST_EXTRA:]], axis=-1)
+    scalars = xp.concat([full[..., :FIRST_CELL], full[..., _FIRST_EXTRA:]], axis=-1)
     parts = [
         full[..., FIRST_CELL:CLASSIC_SIZE].reshape(*batch, SIZE, SIZE, CELL_FEATURES),
         full[..., CLASSIC_SIZE:_FIRST_EXTRA].reshape(*batch, SIZE, SIZE, EXTRA_CELL_FEATURES),
         here[..., None].astype(full.dtype),
-        xp.broadcast_to(numbers[..., None, None, :], (*batch, SIZE, SIZE, _NUMBERS)),
+        xp.broadcast_to(scalars[..., None, None, :], (*batch, SIZE, SIZE, _NUM_SCALARS)),
     ]
     return xp.concat(parts, axis=-1)
 
@@ -99,15 +99,15 @@ def records_of_features(full: Any) -> Any:
     xp = full.__array_namespace__()
     batch = full.shape[:-1]
     cells = {
-        **_numbers_of(full[..., FIRST_CELL:CLASSIC_SIZE].reshape(*batch, CELLS, -1), CELL_CHANNELS),
-        **_numbers_of(
+        **_values_of(full[..., FIRST_CELL:CLASSIC_SIZE].reshape(*batch, CELLS, -1), CELL_CHANNELS),
+        **_values_of(
             full[..., CLASSIC_SIZE:_FIRST_EXTRA].reshape(*batch, CELLS, -1), EXTRA_CELL_CHANNELS
         ),
     }
     cells["value"] = cells["points"] + xp.maximum(cells["program"] - 1, 0)
     game = {
-        **_numbers_of(full[..., _FIRST_EXTRA:], EXTRA_CHANNELS),
-        **_numbers_of(full, PLAYER_CHANNELS),  # where credits and energy are capped later
+        **_values_of(full[..., _FIRST_EXTRA:], EXTRA_CHANNELS),
+        **_values_of(full, PLAYER_CHANNELS),  # where credits and energy are capped later
     }
     game["cell"] = game["row"] * SIZE + game["col"]
     game["next_task"] = xp.maximum(game["turn"] + game["until_task"], 0)
@@ -118,23 +118,23 @@ def records_of_features(full: Any) -> Any:
         sum(field.put(cells[field.name]) for field in FIELDS if field.byte == plane)
         for plane in PLANE
     ]
-    size = {number.name: number.size for number in NUMBERS}
+    size = {scalar.name: scalar.size for scalar in SCALARS}
     ends = [game[name][..., None] >> 8 * i & 255 for name in BYTE for i in range(size[name])]
     padding = xp.zeros((*batch, RECORD_SIZE - len(PLANE) * CELLS - len(ends)), xp.int32)
     return xp.concat([*planes, *ends, padding], axis=-1).astype(xp.uint8)
 
 
-def _numbers_of(features: Any, channels: tuple[Channel, ...]) -> dict[str, Any]:
-    """The numbers int32[...] of which channels made features [..., F], by their names."""
+def _values_of(features: Any, channels: tuple[Channel, ...]) -> dict[str, Any]:
+    """The values int32[...] of which channels made features [..., F], by their names."""
     xp = features.__array_namespace__()
     by_name = {}
     for channel, first in zip(channels, channel_starts(channels).values(), strict=True):
         if channel.size == 1:
-            number = features[..., first] * channel.scale + channel.zero
+            value = features[..., first] * channel.scale + channel.zero
         else:
             one_hot = features[..., first : first + channel.size]
-            number = xp.sum(one_hot * np.arange(1, channel.size + 1), axis=-1)
-        by_name[channel.name] = xp.round(number).astype(xp.int32)
+            value = xp.sum(one_hot * np.arange(1, channel.size + 1), axis=-1)
+        by_name[channel.name] = xp.round(value).astype(xp.int32)
     return by_name
 
 
@@ -152,11 +152,11 @@ def observations_of(records: Array, observation: str, *, threads: int = 1) -> Ar
     if native.available:
         from hackmatrix.game.native import batch
 
-        made = batch.features(records, layout, threads=threads)
+        encoded = batch.features(records, layout, threads=threads)
     else:
         rows = [features(record.tobytes(), layout) for record in records]
-        made = np.array(rows, np.float32).reshape(len(records), FEATURE_SIZE[layout])
-    return planes(made) if observation == PLANES else made
+        encoded = np.array(rows, np.float32).reshape(len(records), FEATURE_SIZE[layout])
+    return planes(encoded) if observation == PLANES else encoded
 
 
 def bounds_of(observation: str) -> tuple[Array, Array]:

@@ -16,13 +16,13 @@ from hackmatrix.environments.hackmatrix.jax_games import (
     action_bits,
     from_engine,
     from_state,
-    imagined,
+    imagine,
     new_games,
     observe,
     one_game,
     programs_owned,
     stage,
-    stepped,
+    step_with,
     to_state,
     with_saved,
     without_saved,
@@ -38,7 +38,7 @@ __all__ = [
     "action_bits",
     "from_engine",
     "from_state",
-    "imagined",
+    "imagine",
     "new_games",
     "observe",
     "one_game",
@@ -55,7 +55,7 @@ NAME = "pallas"
 def step(state: EnvState, action: Array, **settings: Any) -> tuple[Any, ...]:
     """Takes an action in each of N games; returns what `HackMatrixEnv.step` does."""
     play = batch.step if action.size % GAMES_OF_A_BLOCK else kernel.step
-    return stepped(play, state, action, **settings)
+    return step_with(play, state, action, **settings)
 
 
 def tactical_numbers(records: Array) -> Array:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Set
 from typing import Any, Self, TypeVar
 
-from hackmatrix.game.engine.fields import shown
+from hackmatrix.game.engine.fields import format_value
 
 _T = TypeVar("_T")
 Reader = Callable[[Any], _T]
@@ -38,7 +38,7 @@ def fields(
 ) -> dict[str, Any]:
     """Reads a JSON object; with `open`, fields without a reader are ignored."""
     if type(raw) is not dict:
-        raise WrongField(f"expected an object, got {shown(raw)}")
+        raise WrongField(f"expected an object, got {format_value(raw)}")
     read: dict[str, Any] = {}
     for name, value in raw.items():
         reader = readers.get(name)
@@ -48,7 +48,7 @@ def fields(
             except WrongField as error:
                 raise error.inside(name) from None
         elif not open:
-            raise WrongField(f"unknown field {shown(name)}")
+            raise WrongField(f"unknown field {format_value(name)}")
     missing = [name for name in required if name not in read]
     if missing:
         raise WrongField("missing", min(missing))
@@ -60,7 +60,7 @@ def list_of(reader: Reader[_T], length: int | None = None) -> Reader[list[_T]]:
 
     def read(raw: Any) -> list[_T]:
         if type(raw) is not list:
-            raise WrongField(f"expected a list, got {shown(raw)}")
+            raise WrongField(f"expected a list, got {format_value(raw)}")
         if length is not None and len(raw) != length:
             raise WrongField(f"expected {length} values, got {len(raw)}")
         values = []
@@ -79,7 +79,7 @@ def one_of(names: Mapping[str, _T]) -> Reader[_T]:
 
     def read(raw: Any) -> _T:
         if type(raw) is not str or raw not in names:
-            raise WrongField(f"expected one of {', '.join(names)}, got {shown(raw)}")
+            raise WrongField(f"expected one of {', '.join(names)}, got {format_value(raw)}")
         return names[raw]
 
     return read
@@ -100,19 +100,19 @@ def within(low: int, high: int) -> Reader[int]:
 def whole(raw: Any) -> int:
     """Reads an integer."""
     if type(raw) is not int:
-        raise WrongField(f"expected a whole number, got {shown(raw)}")
+        raise WrongField(f"expected a whole number, got {format_value(raw)}")
     return raw
 
 
 def read_number(raw: Any) -> float:
     """Reads a number, as a float."""
     if type(raw) not in (int, float) or not abs(raw) <= sys.float_info.max:
-        raise WrongField(f"expected a number, got {shown(raw)}")
+        raise WrongField(f"expected a number, got {format_value(raw)}")
     return float(raw)
 
 
 def flag(raw: Any) -> bool:
     """Reads a bool."""
     if type(raw) is not bool:
-        raise WrongField(f"expected true or false, got {shown(raw)}")
+        raise WrongField(f"expected true or false, got {format_value(raw)}")
     return raw

@@ -35,7 +35,7 @@ def _mix(x: int, y: int, z: int, w: int) -> tuple[int, int, int, int]:
     return x, y, z, w
 
 
-def bounded(word: int, n: int) -> int:
+def to_range(word: int, n: int) -> int:
     """A number 0..n-1 from a uniform uint32: the high word of the 32 x 32 bit product."""
     return word * n >> 32
 
@@ -57,4 +57,4 @@ class Dice:
             index: counts the draws of this site, as `Site` documents.
         """
         word = draw(self.stream, self.episode, self.clock, site, index)
-        return options[bounded(word, len(options))]
+        return options[to_range(word, len(options))]

@@ -3,7 +3,7 @@
 from hackmatrix.game.engine.events import Event, EventKind
 from hackmatrix.game.engine.movement import next_cell
 from hackmatrix.game.engine.spawning import spawn
-from hackmatrix.game.engine.state import Enemy, State, Transmission, saturated
+from hackmatrix.game.engine.state import Enemy, State, Transmission, saturate
 from hackmatrix.game.engine.undo import save
 from hackmatrix.game.rules.board import CELLS, NEIGHBOURS
 from hackmatrix.game.rules.chance import FIRST_PENDING_SPAWN, SCHEDULED_SPAWN, Site
@@ -16,7 +16,7 @@ def enemy_turn(state: State) -> None:
         state.step = False
         state.events.append(Event(EventKind.ENEMY_TURN_SKIPPED))
         return
-    state.turn = saturated(state.turn + 1)
+    state.turn = saturate(state.turn + 1)
     land_transmissions(state)
     move_enemies(state)
     spawn_due(state)
@@ -65,8 +65,8 @@ def move_enemies(state: State) -> None:
             and id(enemy) not in done
             and STEPS_PER_TURN[enemy.type] > sub_step
         ]
-        for place in range(len(to_act)):
-            index = sub_step * MAX_ENEMIES + place
+        for nth in range(len(to_act)):
+            index = sub_step * MAX_ENEMIES + nth
             enemy = state.dice.choose(Site.ENEMY_ORDER, to_act, index)
             to_act = [other for other in to_act if other is not enemy]
             if act(state, enemy):
@@ -101,7 +101,7 @@ def _scheduled_spawn(state: State) -> None:
     if state.calm or state.turn < state.next_task:
         return
     spawn(state, SCHEDULED_SPAWN, from_schedule=True)
-    state.next_task = saturated(state.turn + state.interval)
+    state.next_task = saturate(state.turn + state.interval)
 
 
 def _pending_spawns(state: State) -> None:

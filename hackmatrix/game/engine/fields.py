@@ -23,7 +23,9 @@ class Fields:
             path: its name in messages, empty for the whole.
         """
         if not isinstance(data, dict):
-            raise IllegalStateError(f"{path or 'state'}: expected an object, got {shown(data)}")
+            raise IllegalStateError(
+                f"{path or 'state'}: expected an object, got {format_value(data)}"
+            )
         self.left = dict(data)
         self.prefix = f"{path}." if path else ""
 
@@ -33,7 +35,7 @@ class Fields:
             raise IllegalStateError(f"{self.prefix}{name}: missing")
         return self.left.pop(name, default)
 
-    def number(self, name: str, low: int, high: int, default: Any = ...) -> int:
+    def integer(self, name: str, low: int, high: int, default: Any = ...) -> int:
         """Consumes an integer from `low` to `high`."""
         value = self.take(name, default)
         if type(value) is not int or not low <= value <= high:
@@ -61,9 +63,9 @@ class Fields:
             self.refuse(name, value, f"expected [row, col] with 0..{SIZE - 1}")
         return int(value[0] * SIZE + value[1])
 
-    def place(self) -> int:
+    def coordinates(self) -> int:
         """Consumes a cell written as the fields `row` and `col`."""
-        return self.number("row", 0, SIZE - 1) * SIZE + self.number("col", 0, SIZE - 1)
+        return self.integer("row", 0, SIZE - 1) * SIZE + self.integer("col", 0, SIZE - 1)
 
     def items(self, name: str, low: int, high: int, default: Any = ...) -> list[tuple[Any, str]]:
         """Consumes a list of `low` to `high` items; returns each with its path."""
@@ -75,7 +77,7 @@ class Fields:
 
     def refuse(self, name: str, value: Any, why: str) -> NoReturn:
         """Raises the error that names the field."""
-        raise IllegalStateError(f"{self.prefix}{name}: {why}, got {shown(value)}")
+        raise IllegalStateError(f"{self.prefix}{name}: {why}, got {format_value(value)}")
 
     def end(self) -> None:
         """Raises an error if a field was not consumed."""
@@ -87,7 +89,7 @@ def _on_board(value: Any) -> bool:
     return type(value) is int and 0 <= value < SIZE
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A value as messages show it, in the words of JSON."""
     if isinstance(value, list):
         return f"a list of {len(value)}"

@@ -93,10 +93,10 @@ class Game:
             ValueError: the action is not in 0..27.
             GameOverError: the game has ended.
         """
-        number = as_integer("action", action, NUM_ACTIONS - 1)
+        index = as_integer("action", action, NUM_ACTIONS - 1)
         if self.state.over:
             raise GameOverError(f"the game has ended ({self.state.over}); start a new one")
-        return step(self.state, number)
+        return step(self.state, index)
 
     def observation(self) -> bytes:
         """The compact record of what the player can see (`rules.observation`)."""

@@ -19,10 +19,10 @@ from hackmatrix.game.rules.observation import (
     MAX_DISTANCE,
     MAX_SEEN,
     MAX_TURNS,
-    NUMBER,
     PLANE,
     PLAYER_CHANNELS,
     RECORD_SIZE,
+    SCALAR,
     CellBytes,
     Channel,
     number_of,
@@ -47,9 +47,9 @@ def observe(state: State) -> bytes:
             seen = CellBytes.holding({**_enemies(state, cell), **_transmission(state, cell)})
             shown = bytes(map(or_, shown, seen))  # other bits of the same bytes
         record[cell:_PLANES_END:CELLS] = shown
-    for name, number in _numbers(state).items():
-        start, size = BYTE[name], NUMBER[name].size
-        record[start : start + size] = number.to_bytes(size, "little")
+    for name, value in _scalars(state).items():
+        start, size = BYTE[name], SCALAR[name].size
+        record[start : start + size] = value.to_bytes(size, "little")
     return bytes(record)
 
 
@@ -129,7 +129,7 @@ def _block(cell: Cell) -> dict[str, int]:
     return {"block": Content.PROGRAM, "value": cell.program, "spawn": cell.spawn}
 
 
-def _numbers(state: State) -> dict[str, int]:
+def _scalars(state: State) -> dict[str, int]:
     player = state.player
     return {
         "cell": player.cell,
@@ -153,7 +153,7 @@ def _numbers(state: State) -> dict[str, int]:
 
 def player_features(record: bytes) -> tuple[float, ...]:
     """The 10 features of the player."""
-    return _floats(PLAYER_CHANNELS, lambda name: _number(record, name))
+    return _floats(PLAYER_CHANNELS, lambda name: _scalar(record, name))
 
 
 def owned_features(record: bytes) -> list[float]:
@@ -165,20 +165,20 @@ def owned_features(record: bytes) -> list[float]:
 @lru_cache(_CELLS_KEPT)
 def cell_features(cell: CellBytes) -> tuple[float, ...]:
     """The 42 features of a cell in the classic layout."""
-    return _floats(CELL_CHANNELS, lambda name: _cell_number(cell, name))
+    return _floats(CELL_CHANNELS, lambda name: _cell_value(cell, name))
 
 
 @lru_cache(_CELLS_KEPT)
 def extra_cell_features(cell: CellBytes) -> tuple[float, ...]:
     """The 10 features that the full layout adds for a cell."""
-    return _floats(EXTRA_CELL_CHANNELS, lambda name: _cell_number(cell, name))
+    return _floats(EXTRA_CELL_CHANNELS, lambda name: _cell_value(cell, name))
 
 
 def extra_features(record: bytes) -> list[float]:
     """The 41 features of the game that the full layout adds."""
     credits, energy = number_of(record, "credits"), number_of(record, "energy")
     return [
-        *_floats(EXTRA_CHANNELS, lambda name: _number(record, name)),
+        *_floats(EXTRA_CHANNELS, lambda name: _scalar(record, name)),
         *(
             float(owns and credits >= program.credits and energy >= program.energy)
             for owns, program in zip(owned_features(record), PROGRAMS, strict=True)
@@ -186,7 +186,7 @@ def extra_features(record: bytes) -> list[float]:
     ]
 
 
-def _number(record: bytes, name: str) -> int:
+def _scalar(record: bytes, name: str) -> int:
     """The value that a channel of the player or of the game encodes."""
     if name == "row":
         return row(number_of(record, "cell"))
@@ -197,7 +197,7 @@ def _number(record: bytes, name: str) -> int:
     return number_of(record, name)
 
 
-def _cell_number(cell: CellBytes, name: str) -> int:
+def _cell_value(cell: CellBytes, name: str) -> int:
     """The value that a channel of a cell encodes."""
     block = cell.field("block")
     if name == "points":
@@ -209,14 +209,14 @@ def _cell_number(cell: CellBytes, name: str) -> int:
     return cell.field(name)
 
 
-def _floats(channels: tuple[Channel, ...], number: Callable[[str], int]) -> tuple[float, ...]:
+def _floats(channels: tuple[Channel, ...], value_of: Callable[[str], int]) -> tuple[float, ...]:
     """The features of channels, given the value of each by name."""
-    return tuple(x for channel in channels for x in _shown(channel, number(channel.name)))
+    return tuple(x for channel in channels for x in _encode(channel, value_of(channel.name)))
 
 
-def _shown(channel: Channel, number: int) -> list[float]:
+def _encode(channel: Channel, value: int) -> list[float]:
     if channel.size > 1:
-        return [float(number == kind) for kind in range(1, channel.size + 1)]
-    x = (number - channel.zero) / channel.scale
+        return [float(value == i) for i in range(1, channel.size + 1)]
+    x = (value - channel.zero) / channel.scale
     x = x if channel.high is None else min(x, channel.high)
     return [x if channel.low is None else max(x, channel.low)]

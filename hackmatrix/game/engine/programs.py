@@ -5,7 +5,7 @@ from collections.abc import Callable
 from hackmatrix.game.engine.combat import attack, damage, destroy
 from hackmatrix.game.engine.events import Event, EventKind
 from hackmatrix.game.engine.movement import manhattan
-from hackmatrix.game.engine.state import Cell, Enemy, State, Transmission, saturated
+from hackmatrix.game.engine.state import Cell, Enemy, State, Transmission, saturate
 from hackmatrix.game.engine.undo import restore
 from hackmatrix.game.rules.board import AROUND, SIZE, col, row
 from hackmatrix.game.rules.chance import Site
@@ -21,14 +21,14 @@ from hackmatrix.game.rules.stages import LAST_STAGE
 from hackmatrix.game.rules.stages import MAX_HP as PLAYER_HP
 
 
-def can_run(state: State, number: int) -> bool:
+def can_run(state: State, index: int) -> bool:
     """Whether a program is owned, affordable and applicable."""
-    program, player = PROGRAMS[number], state.player
+    program, player = PROGRAMS[index], state.player
     return (
-        number in state.owned
+        index in state.owned
         and player.credits >= program.credits
         and player.energy >= program.energy
-        and applicable(state, ProgramId(number))
+        and applicable(state, ProgramId(index))
     )
 
 
@@ -38,9 +38,9 @@ def applicable(state: State, program: ProgramId) -> bool:
     return condition is None or bool(condition(state))
 
 
-def run(state: State, number: int) -> int:
+def run(state: State, index: int) -> int:
     """Pays for a program and runs it; returns the kills that give a reward."""
-    program = ProgramId(number)
+    program = ProgramId(index)
     pay(state, program)
     match program:
         case ProgramId.PUSH | ProgramId.PULL:
@@ -88,14 +88,14 @@ def change_numbers(state: State, program: ProgramId) -> None:
             state.calm = True
         case ProgramId.DELAY:
             for transmission in state.transmissions:
-                transmission.turns = saturated(transmission.turns + DELAY_TURNS)
+                transmission.turns = saturate(transmission.turns + DELAY_TURNS)
         case ProgramId.SCORE:
             player.add(score=LAST_STAGE - state.stage)
         case ProgramId.REDUC:
             for block in state.unsiphoned_blocks():
                 block.spawn = max(block.spawn - 1, 0)
         case ProgramId.ATK_PLUS:
-            player.attack = saturated(player.attack + 1)
+            player.attack = saturate(player.attack + 1)
             state.atk_uses += 1
 
 
@@ -151,10 +151,10 @@ def nearest_daemon(state: State) -> Enemy:
 def poly(state: State) -> int:
     """POLY: every enemy becomes another type and keeps its damage; returns the rewarded kills."""
     kills = 0
-    for place, enemy in enumerate(list(state.enemies)):
-        others = [kind for kind in EnemyType if kind != enemy.type]
+    for index, enemy in enumerate(list(state.enemies)):
+        others = [other for other in EnemyType if other != enemy.type]
         damage_taken = MAX_HP[enemy.type] - enemy.hp
-        enemy.type = state.dice.choose(Site.POLY_TYPE, others, place)
+        enemy.type = state.dice.choose(Site.POLY_TYPE, others, index)
         enemy.hp = MAX_HP[enemy.type] - damage_taken
         enemy.last = enemy.cell
         piece = enemy.type.name.lower()
@@ -206,10 +206,10 @@ def _destroy_all_on(state: State, cell: int) -> int:
 def shift(state: State, *, away: bool) -> None:
     """PUSH (away) and PULL: moves every enemy one cell away from the player or towards it."""
     goals = [shift_goal(state.player.cell, enemy.cell, away=away) for enemy in state.enemies]
-    taken: set[int] = set()
+    occupied: set[int] = set()
     for enemy, goal in zip(state.enemies, goals, strict=True):
-        if goal is not None and goal not in taken:
-            taken.add(goal)
+        if goal is not None and goal not in occupied:
+            occupied.add(goal)
             piece = enemy.type.name.lower()
             state.events.append(Event(EventKind.ENEMY_MOVED, enemy.cell, goal, piece))
             enemy.cell = goal

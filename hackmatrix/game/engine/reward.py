@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from hackmatrix.game.engine.movement import exit_distance
-from hackmatrix.game.engine.siphoning import missed
+from hackmatrix.game.engine.siphoning import missed_resources
 from hackmatrix.game.engine.state import State
 from hackmatrix.game.rules import rewards
 from hackmatrix.game.rules.actions import FIRST_PROGRAM, SIPHON
@@ -21,7 +21,7 @@ class Before(NamedTuple):
     credits: int
     energy: int
     distance: int  # to the exit, 0 without a path
-    missed: int  # further credits and energy that a better cell to siphon would have given
+    missed_resources: int  # more credits and energy that a better cell would have given
 
 
 def measure(state: State, action: int) -> Before:
@@ -34,7 +34,7 @@ def measure(state: State, action: int) -> Before:
         player.credits,
         player.energy,
         exit_distance(state),
-        sum(missed(state)) if action == SIPHON else 0,
+        sum(missed_resources(state)) if action == SIPHON else 0,
     )
 
 
@@ -82,7 +82,7 @@ def reward_parts(
         "resource_holding": rewards.RESOURCE_HOLDING * held * completed,
         "damage_penalty": rewards.DAMAGE * max(0, before.hp - player.hp),
         "hp_recovery": rewards.HP_RECOVERY * max(0, player.hp - before.hp),
-        "siphon_quality": rewards.SIPHON_QUALITY * before.missed,
+        "siphon_quality": rewards.SIPHON_QUALITY * before.missed_resources,
         "program_waste": rewards.PROGRAM_WASTE * wasted,
         "siphon_death_penalty": rewards.SIPHON_DEATH * siphon_killed,
     }

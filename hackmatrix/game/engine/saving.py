@@ -3,7 +3,7 @@
 from typing import Any
 
 from hackmatrix.game.engine.dice import Dice
-from hackmatrix.game.engine.fields import Fields, IllegalStateError, shown
+from hackmatrix.game.engine.fields import Fields, IllegalStateError, format_value
 from hackmatrix.game.engine.state import Cell, Ending, Enemy, Player, Position, State, Transmission
 from hackmatrix.game.rules.board import (
     CELLS,
@@ -51,7 +51,7 @@ def position_to_dict(position: Position) -> dict[str, Any]:
         "calm": position.calm,
         "atk_uses": position.atk_uses,
         "player": {
-            **_place(player.cell),
+            **_coordinates(player.cell),
             "hp": player.hp,
             "credits": player.credits,
             "energy": player.energy,
@@ -59,7 +59,7 @@ def position_to_dict(position: Position) -> dict[str, Any]:
             "attack": player.attack,
             "score": player.score,
         },
-        "owned": [PROGRAMS[number].name for number in position.owned],
+        "owned": [PROGRAMS[program].name for program in position.owned],
         "cells": [cell_to_dict(cell) for cell in position.cells],
         "enemies": [enemy_to_dict(enemy) for enemy in position.enemies],
         "transmissions": [transmission_to_dict(t) for t in position.transmissions],
@@ -79,7 +79,7 @@ def cell_to_dict(cell: Cell) -> dict[str, Any]:
 
 def enemy_to_dict(enemy: Enemy) -> dict[str, Any]:
     """The fields of an enemy; `last` is present for cryptogs only."""
-    facts = {"type": enemy.type.name.lower(), **_place(enemy.cell), "hp": enemy.hp}
+    facts = {"type": enemy.type.name.lower(), **_coordinates(enemy.cell), "hp": enemy.hp}
     for name in ("disabled", "stunned", "from_schedule", "from_siphon"):
         if getattr(enemy, name):
             facts[name] = getattr(enemy, name)
@@ -92,7 +92,7 @@ def transmission_to_dict(transmission: Transmission) -> dict[str, Any]:
     """The fields of a transmission."""
     facts = {
         "type": transmission.type.name.lower(),
-        **_place(transmission.cell),
+        **_coordinates(transmission.cell),
         "turns": transmission.turns,
     }
     for name in ("from_schedule", "from_siphon"):
@@ -101,7 +101,7 @@ def transmission_to_dict(transmission: Transmission) -> dict[str, Any]:
     return facts
 
 
-def _place(cell: int) -> dict[str, Any]:
+def _coordinates(cell: int) -> dict[str, Any]:
     return {"row": row(cell), "col": col(cell)}
 
 
@@ -118,7 +118,7 @@ def state_from_dict(data: Any) -> State:
         IllegalStateError: the state is not legal (section 2); the message names the field.
     """
     fields = Fields(data, "")
-    dice = Dice(*(fields.number(name, 0, MAX_WORD, 0) for name in ("stream", "episode", "clock")))
+    dice = Dice(*(fields.integer(name, 0, MAX_WORD, 0) for name in ("stream", "episode", "clock")))
     over = fields.take("over", None)
     if over is not None and over not in list(Ending):
         fields.refuse("over", over, f"expected null or one of {', '.join(Ending)}")
@@ -127,10 +127,10 @@ def state_from_dict(data: Any) -> State:
         **position_fields(fields, exit, dead=over == Ending.DIED),
         dice=dice,
         exit=exit,
-        stage=fields.number("stage", 1, LAST_STAGE),
-        interval=fields.number("interval", 0, LIMIT),
-        next_task=fields.number("next_task", 0, LIMIT),
-        pending=fields.number("pending", 0, LIMIT),
+        stage=fields.integer("stage", 1, LAST_STAGE),
+        interval=fields.integer("interval", 0, LIMIT),
+        next_task=fields.integer("next_task", 0, LIMIT),
+        pending=fields.integer("pending", 0, LIMIT),
         step=fields.flag("step"),
         saved=[
             saved_from_dict(saved, path, exit, dead=over == Ending.DIED)
@@ -173,10 +173,10 @@ def position_fields(fields: Fields, exit: int, *, dead: bool) -> dict[str, Any]:
         ],
         "transmissions": _transmissions(fields, cells),
         "owned": _owned(fields),
-        "turn": fields.number("turn", 0, LIMIT),
+        "turn": fields.integer("turn", 0, LIMIT),
         "show": fields.flag("show"),
         "calm": fields.flag("calm"),
-        "atk_uses": fields.number("atk_uses", 0, MAX_ATK_USES, 0),
+        "atk_uses": fields.integer("atk_uses", 0, MAX_ATK_USES, 0),
     }
 
 
@@ -184,13 +184,13 @@ def player_from_dict(data: Any, path: str, *, dead: bool) -> Player:
     """Reads the player."""
     fields = Fields(data, path)
     player = Player(
-        fields.place(),
-        hp=fields.number("hp", 0 if dead else 1, PLAYER_HP),
-        credits=fields.number("credits", 0, LIMIT),
-        energy=fields.number("energy", 0, LIMIT),
-        siphons=fields.number("siphons", 0, LIMIT),
-        attack=fields.number("attack", 1, LIMIT),
-        score=fields.number("score", 0, LIMIT),
+        fields.coordinates(),
+        hp=fields.integer("hp", 0 if dead else 1, PLAYER_HP),
+        credits=fields.integer("credits", 0, LIMIT),
+        energy=fields.integer("energy", 0, LIMIT),
+        siphons=fields.integer("siphons", 0, LIMIT),
+        attack=fields.integer("attack", 1, LIMIT),
+        score=fields.integer("score", 0, LIMIT),
     )
     fields.end()
     return player
@@ -201,8 +201,8 @@ def cell_from_dict(data: Any, path: str) -> Cell:
     fields = Fields(data, path)
     cell = Cell(
         Content[fields.choice("content", (c.name.lower() for c in Content)).upper()],
-        credits=fields.number("credits", 0, MAX_RESOURCE, 0),
-        energy=fields.number("energy", 0, MAX_RESOURCE, 0),
+        credits=fields.integer("credits", 0, MAX_RESOURCE, 0),
+        energy=fields.integer("energy", 0, MAX_RESOURCE, 0),
         siphoned=fields.flag("siphoned"),
         center=fields.flag("center"),
     )
@@ -211,9 +211,9 @@ def cell_from_dict(data: Any, path: str) -> Cell:
     if cell.content == Content.QUESTION:
         cell.holds_data = fields.flag("holds_data")
     if cell.is_block:
-        cell.spawn = fields.number("spawn", 0, MAX_SPAWN, 0)
+        cell.spawn = fields.integer("spawn", 0, MAX_SPAWN, 0)
     if cell.is_data:
-        cell.points = fields.number("points", 0, MAX_POINTS, 0)
+        cell.points = fields.integer("points", 0, MAX_POINTS, 0)
     if cell.is_program:
         cell.program = PROGRAM_INDEX[fields.choice("program", PROGRAM_INDEX)]
     fields.end()
@@ -223,18 +223,18 @@ def cell_from_dict(data: Any, path: str) -> Cell:
 def enemy_from_dict(data: Any, path: str) -> Enemy:
     """Reads an enemy."""
     fields = Fields(data, path)
-    kind = _enemy_type(fields)
-    cell = fields.place()
+    enemy_type = _enemy_type(fields)
+    cell = fields.coordinates()
     enemy = Enemy(
-        kind,
+        enemy_type,
         cell,
-        hp=fields.number("hp", 1, MAX_HP[kind]),
-        disabled=fields.number("disabled", 0, MAX_DISABLED, 0),
+        hp=fields.integer("hp", 1, MAX_HP[enemy_type]),
+        disabled=fields.integer("disabled", 0, MAX_DISABLED, 0),
         stunned=fields.flag("stunned"),
         from_schedule=fields.flag("from_schedule"),
         from_siphon=fields.flag("from_siphon"),
     )
-    if kind == EnemyType.CRYPTOG and "last" in fields.left:
+    if enemy_type == EnemyType.CRYPTOG and "last" in fields.left:
         enemy.last = fields.cell("last")
     fields.end()
     return enemy
@@ -257,8 +257,8 @@ def transmission_from_dict(data: Any, path: str) -> Transmission:
     fields = Fields(data, path)
     transmission = Transmission(
         type=_enemy_type(fields),
-        cell=fields.place(),
-        turns=fields.number("turns", 0, LIMIT),
+        cell=fields.coordinates(),
+        turns=fields.integer("turns", 0, LIMIT),
         from_schedule=fields.flag("from_schedule"),
         from_siphon=fields.flag("from_siphon"),
     )
@@ -267,14 +267,16 @@ def transmission_from_dict(data: Any, path: str) -> Transmission:
 
 
 def _enemy_type(fields: Fields) -> EnemyType:
-    return EnemyType[fields.choice("type", (kind.name.lower() for kind in EnemyType)).upper()]
+    return EnemyType[
+        fields.choice("type", (enemy_type.name.lower() for enemy_type in EnemyType)).upper()
+    ]
 
 
 def _owned(fields: Fields) -> list[int]:
     owned: list[int] = []
     for name, path in fields.items("owned", 0, len(PROGRAMS)):
         if name not in list(PROGRAM_INDEX):
-            raise IllegalStateError(f"{path}: no program is called {shown(name)}")
+            raise IllegalStateError(f"{path}: no program is called {format_value(name)}")
         if PROGRAM_INDEX[name] in owned:
             raise IllegalStateError(f"{path}: {name} is owned already")
         owned.append(PROGRAM_INDEX[name])

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from hackmatrix.game.engine.events import Event, EventKind
-from hackmatrix.game.engine.state import Cell, State, saturated
+from hackmatrix.game.engine.state import Cell, State, saturate
 from hackmatrix.game.rules.board import CELLS, CROSS, Content
 from hackmatrix.game.rules.stages import MIN_INTERVAL, SIPHON_DELAY
 
@@ -21,7 +21,7 @@ def siphon(state: State) -> None:
     state.cells[state.player.cell].center = True
     state.player.siphons -= 1
     state.interval = max(MIN_INTERVAL, state.interval - 1)
-    state.next_task = saturated(state.next_task + SIPHON_DELAY)
+    state.next_task = saturate(state.next_task + SIPHON_DELAY)
 
 
 def _take(state: State, cell: Cell) -> None:
@@ -37,7 +37,7 @@ def _take(state: State, cell: Cell) -> None:
         state.player.add(score=cell.points)
     elif cell.program not in state.owned:
         state.owned.append(cell.program)
-    state.pending = saturated(state.pending + cell.spawn)
+    state.pending = saturate(state.pending + cell.spawn)
     cell.spawn = 0
 
 
@@ -64,7 +64,7 @@ def _yield_at(state: State, cell: int) -> _Yield:
     )
 
 
-def missed(state: State) -> tuple[int, int]:
+def missed_resources(state: State) -> tuple[int, int]:
     """Further credits and energy that a better cell would have given (siphon quality)."""
     here = state.player.cell
     own = _NOTHING if state.cells[here].is_block else _yield_at(state, here)

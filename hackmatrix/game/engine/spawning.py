@@ -23,8 +23,8 @@ def line_of_fire(state: State) -> set[int]:
 
 def spawn_cells(state: State) -> list[int]:
     """The cells where a transmission may spawn, ascending: outside the line of fire if possible."""
-    taken = state.blocks() | state.occupied() | {state.player.cell}
-    empty = [cell for cell in range(CELLS) if cell not in taken]
+    occupied = state.blocks() | state.occupied() | {state.player.cell}
+    empty = [cell for cell in range(CELLS) if cell not in occupied]
     fire = line_of_fire(state)
     return [cell for cell in empty if cell not in fire] or empty
 
@@ -44,6 +44,6 @@ def spawn(
     if not cells:
         return
     cell = state.dice.choose(Site.SPAWN_CELL, cells, index)
-    kind = state.dice.choose(Site.SPAWN_TYPE, _TYPES, index)
-    state.transmissions.append(Transmission(cell, 1, kind, from_schedule, from_siphon))
+    enemy_type = state.dice.choose(Site.SPAWN_TYPE, _TYPES, index)
+    state.transmissions.append(Transmission(cell, 1, enemy_type, from_schedule, from_siphon))
     state.events.append(Event(EventKind.SPAWNED, cell))

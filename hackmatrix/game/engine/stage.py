@@ -45,8 +45,8 @@ def place_blocks(state: State) -> None:
     """Places 5 to 11 blocks in a valid layout; none if 100 tries give no valid one."""
     count = state.dice.choose(Site.BLOCK_COUNT, range(MIN_BLOCKS, MAX_BLOCKS + 1))
     on_board: set[int] = set()
-    for place, cell in enumerate(choose_layout(state, count)):
-        state.cells[cell] = _draw_block(state.dice, place, on_board)
+    for index, cell in enumerate(choose_layout(state, count)):
+        state.cells[cell] = _draw_block(state.dice, index, on_board)
 
 
 def choose_layout(state: State, count: int) -> list[int]:
@@ -62,9 +62,9 @@ def draw_layout(state: State, count: int, attempt: int) -> list[int]:
     """The cells of one attempt, which may be invalid; fewer than `count` if fewer are free."""
     free = set(range(CELLS)) - set(CORNERS) - state.occupied()
     layout: list[int] = []
-    for place in range(min(count, len(free))):
+    for nth in range(min(count, len(free))):
         options = sorted(free - set(layout))
-        index = attempt * LAYOUT_STRIDE + place
+        index = attempt * LAYOUT_STRIDE + nth
         layout.append(state.dice.choose(Site.BLOCK_CELL, options, index))
     return layout
 
@@ -80,19 +80,19 @@ def is_valid_layout(blocks: set[int], exit: int) -> bool:
     )
 
 
-def _draw_block(dice: Dice, place: int, on_board: set[int]) -> Cell:
+def _draw_block(dice: Dice, index: int, on_board: set[int]) -> Cell:
     """Draws the content of one block.
 
     Adds its program to `on_board`, which are never drawn again.
     """
-    is_data = dice.choose(Site.BLOCK_IS_DATA, (True, False), place)
-    is_question = dice.choose(Site.BLOCK_IS_QUESTION, QUESTION_CHANCES, place)
+    is_data = dice.choose(Site.BLOCK_IS_DATA, (True, False), index)
+    is_question = dice.choose(Site.BLOCK_IS_QUESTION, QUESTION_CHANCES, index)
     if is_data:
-        points = dice.choose(Site.BLOCK_POINTS, range(1, 10), place)
+        points = dice.choose(Site.BLOCK_POINTS, range(1, 10), index)
         block = Cell(Content.DATA, points=points, spawn=points)
     else:
-        left = [number for number in range(len(PROGRAMS)) if number not in on_board]
-        program = dice.choose(Site.BLOCK_PROGRAM, left, place)
+        left = [program for program in range(len(PROGRAMS)) if program not in on_board]
+        program = dice.choose(Site.BLOCK_PROGRAM, left, index)
         on_board.add(program)
         block = Cell(Content.PROGRAM, program=program, spawn=PROGRAMS[program].spawn)
     if is_question:

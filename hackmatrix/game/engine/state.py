@@ -12,9 +12,9 @@ from hackmatrix.game.rules.stages import FIRST_INTERVAL
 from hackmatrix.game.rules.stages import MAX_HP as PLAYER_HP
 
 
-def saturated(number: int) -> int:
+def saturate(value: int) -> int:
     """The number, at most `LIMIT`."""
-    return min(number, LIMIT)
+    return min(value, LIMIT)
 
 
 @dataclass(slots=True)
@@ -61,10 +61,10 @@ class Player:
 
     def add(self, *, credits: int = 0, energy: int = 0, siphons: int = 0, score: int = 0) -> None:
         """Adds to the player's numbers (negative to pay); they saturate at the limit."""
-        self.credits = saturated(self.credits + credits)
-        self.energy = saturated(self.energy + energy)
-        self.siphons = saturated(self.siphons + siphons)
-        self.score = saturated(self.score + score)
+        self.credits = saturate(self.credits + credits)
+        self.energy = saturate(self.energy + energy)
+        self.siphons = saturate(self.siphons + siphons)
+        self.score = saturate(self.score + score)
 
 
 @dataclass(slots=True)
@@ -127,9 +127,9 @@ class Position:
         """The enemies that share a cell, in list order."""
         return [enemy for enemy in self.enemies if enemy.cell == cell]
 
-    def enemies_of_type(self, kind: EnemyType) -> list[Enemy]:
+    def enemies_of_type(self, enemy_type: EnemyType) -> list[Enemy]:
         """The enemies of one type, in list order."""
-        return [enemy for enemy in self.enemies if enemy.type == kind]
+        return [enemy for enemy in self.enemies if enemy.type == enemy_type]
 
     def transmission_on(self, cell: int) -> Transmission | None:
         """The transmission on a cell, or None."""

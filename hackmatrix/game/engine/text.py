@@ -40,7 +40,7 @@ _CONTENT = {
     "X": "exit",
 }
 _LETTER = {content: letter for letter, content in _CONTENT.items()}
-_ENEMY = {kind.name[0].lower(): kind.name.lower() for kind in EnemyType}
+_ENEMY = {enemy_type.name[0].lower(): enemy_type.name.lower() for enemy_type in EnemyType}
 
 _PLAYER = {"hp": PLAYER_HP, "credits": 0, "energy": 0, "siphons": 0, "attack": 1, "score": 0}
 _GAME = {"stream": 0, "episode": 0, "clock": 0}
@@ -92,8 +92,8 @@ def drawing(data: dict[str, Any]) -> list[str]:
     return [" ".join(drawn[start : start + SIZE]) for start in range(CELLS - SIZE, -1, -SIZE)]
 
 
-def _cell(place: dict[str, int]) -> int:
-    return place["row"] * SIZE + place["col"]
+def _cell(coordinates: dict[str, int]) -> int:
+    return coordinates["row"] * SIZE + coordinates["col"]
 
 
 def _facts(head: str, data: dict[str, Any], names: dict[str, int]) -> str:
@@ -113,24 +113,24 @@ def _details(data: dict[str, Any]) -> Iterator[str]:
     """A line for each cell that the drawing does not fully describe, and for each piece."""
     for index, cell in enumerate(data["cells"]):
         if len(cell) > 1:
-            yield f"cell {row(index)},{col(index)}" + _words(cell, ("content",))
-    for kind, pieces in (("enemy", "enemies"), ("transmission", "transmissions")):
+            yield f"cell {row(index)},{col(index)}" + _format_facts(cell, ("content",))
+    for piece_name, pieces in (("enemy", "enemies"), ("transmission", "transmissions")):
         for piece in data[pieces]:
-            words = _words(piece, ("type", "row", "col"))
-            yield f"{kind} {piece['type']} {piece['row']},{piece['col']}{words}"
+            text = _format_facts(piece, ("type", "row", "col"))
+            yield f"{piece_name} {piece['type']} {piece['row']},{piece['col']}{text}"
 
 
-def _words(facts: dict[str, Any], left_out: tuple[str, ...]) -> str:
-    words = ""
+def _format_facts(facts: dict[str, Any], left_out: tuple[str, ...]) -> str:
+    text = ""
     for name, value in facts.items():
         if name in left_out:
             continue
-        words += f" {name}"
+        text += f" {name}"
         if name == "last":
-            words += f" {value[0]},{value[1]}"
+            text += f" {value[0]},{value[1]}"
         elif name not in _FLAGS:
-            words += f" {value}"
-    return words
+            text += f" {value}"
+    return text
 
 
 # --- from text -----------------------------------------------------------------------------------
@@ -144,11 +144,11 @@ def state_from_text(text: str) -> State:
             is not legal; the message names the line or the field.
     """
     blocks: list[list[tuple[int, str]]] = [[]]
-    for number, line in enumerate(map(str.strip, text.splitlines()), 1):
+    for line_number, line in enumerate(map(str.strip, text.splitlines()), 1):
         if line == "saved":
             blocks.append([])
         elif line:
-            blocks[-1].append((number, line))
+            blocks[-1].append((line_number, line))
     data = _GAME | _STAGE | {"step": False, "over": None} | _read_position(blocks[0], whole=True)
     data["saved"] = [_read_position(block, whole=False) for block in blocks[1:]]
     return state_from_dict(data)
@@ -160,17 +160,17 @@ def _read_position(lines: list[tuple[int, str]], *, whole: bool) -> dict[str, An
     data = _read_drawing(lines[:SIZE], whole=whole)
     drawn = data["enemies"], data["transmissions"]
     data["enemies"], data["transmissions"] = [], []
-    for number, line in lines[SIZE:]:
+    for line_number, line in lines[SIZE:]:
         try:
             read_fact(data, line.split(), whole=whole)
         except (ValueError, KeyError, IndexError, StopIteration):
-            raise IllegalStateError(f"line {number}: cannot read {line!r}") from None
+            raise IllegalStateError(f"line {line_number}: cannot read {line!r}") from None
     data["enemies"] = data["enemies"] or drawn[0]
     data["transmissions"] = data["transmissions"] or drawn[1]
-    for (number, line), expected in zip(lines, drawing(data), strict=False):
+    for (line_number, line), expected in zip(lines, drawing(data), strict=False):
         if line.split() != expected.split():
             raise IllegalStateError(
-                f"line {number}: drawn {line!r}, but the facts say {expected!r}"
+                f"line {line_number}: drawn {line!r}, but the facts say {expected!r}"
             )
     return data
 
@@ -186,93 +186,93 @@ def _read_drawing(lines: list[tuple[int, str]], *, whole: bool) -> dict[str, Any
         "enemies": [],
         "transmissions": [],
     }
-    for r, (number, line) in zip(range(SIZE - 1, -1, -1), lines, strict=True):
+    for r, (line_number, line) in zip(range(SIZE - 1, -1, -1), lines, strict=True):
         drawn = line.split()
         if len(drawn) != SIZE or any(len(cell) != 2 for cell in drawn):
-            raise IllegalStateError(f"line {number}: expected {SIZE} cells of two characters")
+            raise IllegalStateError(f"line {line_number}: expected {SIZE} cells of two characters")
         for c, cell in enumerate(drawn):
             content, who = cell[0], cell[1]
-            place = {"row": r, "col": c}
+            coordinates = {"row": r, "col": c}
             if content not in _CONTENT or who not in {".", "@", "+", *_ENEMY}:
-                raise IllegalStateError(f"line {number}: no cell is drawn as {cell!r}")
-            cells[_cell(place)] = {"content": _CONTENT[content]}
+                raise IllegalStateError(f"line {line_number}: no cell is drawn as {cell!r}")
+            cells[_cell(coordinates)] = {"content": _CONTENT[content]}
             if content == "P":
-                cells[_cell(place)]["program"] = "PUSH"
+                cells[_cell(coordinates)]["program"] = "PUSH"
             if content == "?":
-                cells[_cell(place)]["holds_data"] = True
+                cells[_cell(coordinates)]["holds_data"] = True
             if content == "X" and whole:
                 data["exit"] = [r, c]
             if who == "@":
-                data["player"] = _PLAYER | place
+                data["player"] = _PLAYER | coordinates
             elif who == "+":
-                data["transmissions"].append({"type": "virus", **place, "turns": 1})
+                data["transmissions"].append({"type": "virus", **coordinates, "turns": 1})
             elif who in _ENEMY:
-                data["enemies"].append(_enemy(_ENEMY[who], place))
+                data["enemies"].append(_enemy(_ENEMY[who], coordinates))
     if "player" not in data:
         raise IllegalStateError(f"line {lines[-1][0]}: the drawing has no player (@)")
     return data
 
 
-def _enemy(kind: str, place: dict[str, int]) -> dict[str, Any]:
-    return {"type": kind, **place, "hp": MAX_HP[EnemyType[kind.upper()]]}
+def _enemy(enemy_type: str, coordinates: dict[str, int]) -> dict[str, Any]:
+    return {"type": enemy_type, **coordinates, "hp": MAX_HP[EnemyType[enemy_type.upper()]]}
 
 
-def read_fact(data: dict[str, Any], words: list[str], *, whole: bool) -> None:
+def read_fact(data: dict[str, Any], tokens: list[str], *, whole: bool) -> None:
     """Parses one line and stores its facts in a state's data.
 
     Args:
         data: a state or a saved position as JSON data; enemies and transmissions are appended.
-        words: the words of the line.
+        tokens: the words of the line.
         whole: whether the data is a whole state.
 
     Raises:
         ValueError, KeyError, IndexError, StopIteration: the line cannot be read.
     """
-    head, *rest = words
+    head, *rest = tokens
     match head:
         case "player":
-            data["player"] |= _read_words(rest, _PLAYER)
+            data["player"] |= _read_tokens(rest, _PLAYER)
         case "owned":
             data["owned"] = rest
         case "flags":
             allowed = ("show", "calm", "step") if whole else ("show", "calm")
             data.update({allowed[allowed.index(flag)]: True for flag in rest})
         case "cell":
-            cell = data["cells"][_cell(_place(rest[0]))]
-            cell |= _read_words(rest[1:], ("credits", "energy", "points", "program", "spawn"))
+            cell = data["cells"][_cell(_coordinates(rest[0]))]
+            cell |= _read_tokens(rest[1:], ("credits", "energy", "points", "program", "spawn"))
             if "program" in cell:
                 cell.pop("holds_data", None)
         case "enemy":
-            enemy = _enemy(rest[0], _place(rest[1]))
-            data["enemies"].append(enemy | _read_words(rest[2:], ("hp", "disabled", "last")))
+            enemy = _enemy(rest[0], _coordinates(rest[1]))
+            data["enemies"].append(enemy | _read_tokens(rest[2:], ("hp", "disabled", "last")))
         case "transmission":
-            transmission = {"type": rest[0], **_place(rest[1]), "turns": 1}
-            data["transmissions"].append(transmission | _read_words(rest[2:], ("turns",)))
+            transmission = {"type": rest[0], **_coordinates(rest[1]), "turns": 1}
+            data["transmissions"].append(transmission | _read_tokens(rest[2:], ("turns",)))
         case "game" if whole:
-            data.update(_read_words(rest, _GAME))
+            data.update(_read_tokens(rest, _GAME))
         case "over" if whole:
             data["over"] = " ".join(rest)
         case _:
-            data.update(_read_words(words, _STAGE | _POSITION if whole else _POSITION))
+            data.update(_read_tokens(tokens, _STAGE | _POSITION if whole else _POSITION))
 
 
-def _place(word: str) -> dict[str, int]:
-    r, c = (int(number) for number in word.split(","))
+def _coordinates(token: str) -> dict[str, int]:
+    r, c = (int(part) for part in token.split(","))
     if r not in range(SIZE) or c not in range(SIZE):
-        raise ValueError(word)
+        raise ValueError(token)
     return {"row": r, "col": c}
 
 
-def _read_words(words: list[str], names: Any) -> dict[str, Any]:
+def _read_tokens(tokens: list[str], names: Any) -> dict[str, Any]:
     facts: dict[str, Any] = {}
-    rest = iter(words)
+    rest = iter(tokens)
     for name in rest:
         if name in _FLAGS:
             facts[name] = True
         elif name not in names:
             raise ValueError(name)
         elif name == "last":
-            facts[name] = [*_place(next(rest)).values()]
+            facts[name] = [*_coordinates(next(rest)).values()]
         else:
             value = next(rest)
             facts[name] = value if name == "program" else int(value)

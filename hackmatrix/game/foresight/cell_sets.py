@@ -73,16 +73,16 @@ def distances(goals: int, free: int) -> tuple[int, ...]:
 
     `NO_PATH` from all others.
     """
-    found = [NO_PATH] * CELLS
+    steps = [NO_PATH] * CELLS
     reached = frontier = goals
     distance = 0
     while frontier:
         for cell in members(frontier):
-            found[cell] = distance
+            steps[cell] = distance
         frontier = neighbours(frontier) & free & ~reached
         reached |= frontier
         distance += 1
-    return tuple(found)
+    return tuple(steps)
 
 
 @lru_cache(1 << 16)

@@ -16,16 +16,16 @@ from hackmatrix.game.jaxgame.records import Records
 from hackmatrix.game.jaxgame.state import NUM_PLANES, Cells
 from hackmatrix.game.rules.board import CELLS
 from hackmatrix.game.rules.enemies import EnemyType
-from hackmatrix.game.rules.observation import NUMBER
+from hackmatrix.game.rules.observation import SCALAR
 from hackmatrix.game.rules.tactical import MAX_SPAWNS
 
 _Tree = TypeVar("_Tree")
 
 
-class Seen(NamedTuple):
+class VisibleState(NamedTuple):
     """The board as the player sees it: sets of cells and numbers, of N games each."""
 
-    number: dict[str, jax.Array]  # int32[N], those of the record by name
+    scalars: dict[str, jax.Array]  # int32[N], those of the record by name
     cell: jax.Array  # int32[N]
     here: CellSet
     blocks: CellSet
@@ -34,17 +34,17 @@ class Seen(NamedTuple):
     siphoned: CellSet
     transmissions: CellSet
     enemies: CellSet
-    kinds: tuple[CellSet, ...]  # by `EnemyType`
+    by_type: tuple[CellSet, ...]  # by `EnemyType`
     stunned: CellSet
     hp: tuple[CellSet, ...]  # 2 planes
     last_seen: CellSet
     programs: CellSet  # program blocks
     questions: CellSet  # question blocks not siphoned yet
-    value: planes.Numbers[CellSet]
-    spawn: planes.Numbers[CellSet]
-    credits: planes.Numbers[CellSet]
-    energy: planes.Numbers[CellSet]
-    exit_distance: planes.Numbers[CellSet]
+    value: planes.BitPlanes[CellSet]
+    spawn: planes.BitPlanes[CellSet]
+    credits: planes.BitPlanes[CellSet]
+    energy: planes.BitPlanes[CellSet]
+    exit_distance: planes.BitPlanes[CellSet]
 
     @property
     def able(self) -> CellSet:
@@ -54,7 +54,7 @@ class Seen(NamedTuple):
     @property
     def able_viruses(self) -> CellSet:
         """The viruses among them."""
-        return self.kinds[EnemyType.VIRUS] & ~self.stunned
+        return self.by_type[EnemyType.VIRUS] & ~self.stunned
 
     @property
     def stops(self) -> CellSet:
@@ -62,22 +62,22 @@ class Seen(NamedTuple):
         return self.blocks | self.enemies | self.transmissions
 
 
-def look(records: Records) -> Seen:
+def look(records: Records) -> VisibleState:
     """Reads compact records."""
-    number = {name: records.number(name) for name in (*NUMBER, "show", "calm", "step")}
-    cells, kind = ground(records), records.planes("enemy_type")
-    kinds = tuple(planes.equal(kind, 1 + k) for k in EnemyType)
-    read = Seen(
-        number=number,
-        cell=number["cell"],
-        here=bitboard.of_cell(number["cell"]),
+    scalars = {name: records.scalar(name) for name in (*SCALAR, "show", "calm", "step")}
+    cells, type_planes = ground(records), records.planes("enemy_type")
+    by_type = tuple(planes.equal(type_planes, 1 + k) for k in EnemyType)
+    read = VisibleState(
+        scalars=scalars,
+        cell=scalars["cell"],
+        here=bitboard.of_cell(scalars["cell"]),
         blocks=cells.blocks,
         exit=records.cells("exit"),
         siphons=cells.siphons,
         siphoned=cells.siphoned,
         transmissions=records.cells("transmission"),
-        enemies=reduce(CellSet.__or__, kinds),
-        kinds=kinds,
+        enemies=reduce(CellSet.__or__, by_type),
+        by_type=by_type,
         stunned=records.cells("stunned"),
         hp=records.planes("enemy_hp"),
         last_seen=records.cells("last_seen"),
@@ -89,7 +89,7 @@ def look(records: Records) -> Seen:
         energy=cells.energy,
         exit_distance=records.planes("exit_distance"),
     )
-    return kept(read, number)
+    return materialize(read, scalars)
 
 
 def ground(visible: Records) -> Cells:
@@ -109,22 +109,22 @@ def ground(visible: Records) -> Cells:
     )
 
 
-def kept(tree: _Tree, number: dict[str, jax.Array]) -> _Tree:
+def materialize(tree: _Tree, scalars: dict[str, jax.Array]) -> _Tree:
     """The same values.
 
     On CPUs they are written to memory once, instead of computed anew by each of their users.
     """
-    made: _Tree = lax.platform_dependent(
+    stored: _Tree = lax.platform_dependent(
         tree,
-        cpu=lambda tree: compute_once(number["stage"] > 0, lambda: tree),
+        cpu=lambda tree: compute_once(scalars["stage"] > 0, lambda: tree),
         default=lambda tree: tree,
     )
-    return made
+    return stored
 
 
-def stacked(sets: Sequence[CellSet]) -> CellSet:
+def stack(sets: Sequence[CellSet]) -> CellSet:
     """Several sets [N] as one with an axis before: [K, N]."""
-    return CellSet(*(jnp.stack(words) for words in zip(*sets, strict=True)))
+    return CellSet(*(jnp.stack(halves) for halves in zip(*sets, strict=True)))
 
 
 def each_of(cells: CellSet, axis: int = 0) -> CellSet:
@@ -152,24 +152,24 @@ def only_if(condition: jax.Array, cells: CellSet) -> CellSet:
     return CellSet(*(jnp.where(condition, word, 0) for word in cells))
 
 
-def column(numbers: Sequence[int], like: jax.Array) -> np.ndarray:
-    """int[K, 1, ...]: numbers, to meet arrays [..., like those of a game]."""
-    return np.array(numbers).reshape(-1, *[1] * like.ndim)
+def column(values: Sequence[int], like: jax.Array) -> np.ndarray:
+    """int[K, 1, ...]: values, to meet arrays [..., like those of a game]."""
+    return np.array(values).reshape(-1, *[1] * like.ndim)
 
 
 def bits(cells: CellSet) -> jax.Array:
     """int16[36, ...]: 1 for the cells of a set."""
-    return numbers_of([(1, cells)])
+    return sum_weights([(1, cells)])
 
 
-def numbers_of(sets: Iterable[tuple[int, CellSet]]) -> jax.Array:
+def sum_weights(sets: Iterable[tuple[int, CellSet]]) -> jax.Array:
     """int16[36, ...]: for each cell, the sum of the weights of the sets that it is in."""
     weighted = list(sets)
-    places = column(range(CELLS // 2), weighted[0][1].low).astype(np.uint32)
+    shifts = column(range(CELLS // 2), weighted[0][1].low).astype(np.uint32)
 
-    def half(words: Iterable[tuple[int, jax.Array]]) -> jax.Array:
-        each = [weight * (word[None] >> places & 1).astype(jnp.int16) for weight, word in words]
-        return reduce(jnp.add, each)
+    def half(pairs: Iterable[tuple[int, jax.Array]]) -> jax.Array:
+        parts = [weight * (word[None] >> shifts & 1).astype(jnp.int16) for weight, word in pairs]
+        return reduce(jnp.add, parts)
 
     lows = half((weight, cells.low) for weight, cells in weighted)
     highs = half((weight, cells.high) for weight, cells in weighted)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 
-from hackmatrix.game.foresight.jax_board import Seen, column, look
+from hackmatrix.game.foresight.jax_board import VisibleState, column, look
 from hackmatrix.game.foresight.jax_siphoning import of_siphoning
 from hackmatrix.game.foresight.jax_threats import of_actions
 from hackmatrix.game.jaxgame import bitboard
@@ -29,38 +29,38 @@ def tactical_numbers(records: jax.Array) -> jax.Array:
     visible = look(Records(records))
     rows = [row.astype(jnp.int8) for row in _rows(visible)]
     # In a branch, as a compiler would lay out the rows, too, as their reader wants the result.
-    return compute_once(visible.number["stage"] > 0, lambda: jnp.concatenate(rows)).T
+    return compute_once(visible.scalars["stage"] > 0, lambda: jnp.concatenate(rows)).T
 
 
-def tactical_words(words: jax.Array) -> jax.Array:
-    """uint32[TACTICAL_SIZE / 4, ...]: the same, four integers in each, from words of records.
+def tactical_words(packed: jax.Array) -> jax.Array:
+    """uint32[TACTICAL_SIZE / 4, ...]: the same, four integers in each, from packed records.
 
     Args:
-        words: uint32[RECORD_SIZE / 4, ...].
+        packed: uint32[RECORD_SIZE / 4, ...].
     """
-    rows = jnp.concatenate([row.astype(jnp.int32) for row in _rows(look(RecordsInWords(words)))])
+    rows = jnp.concatenate([row.astype(jnp.int32) for row in _rows(look(RecordsInWords(packed)))])
     low = rows.astype(jnp.uint32) & 0xFF
     quads = [low[i : i + 4] for i in range(0, TACTICAL_SIZE, 4)]
     return jnp.stack([a | b << 8 | c << 16 | d << 24 for a, b, c, d in quads])
 
 
-def _rows(visible: Seen) -> list[jax.Array]:
+def _rows(visible: VisibleState) -> list[jax.Array]:
     """The integers or bools of each group, [its size, ...]."""
-    numbers = {
+    groups = {
         **of_actions(visible),
         **of_siphoning(visible),
         **_pieces(visible),
-        **_numbers(visible),
+        **_scalars(visible),
     }
-    return [jnp.reshape(numbers[g.name], (g.size, *visible.cell.shape)) for g in GROUPS]
+    return [jnp.reshape(groups[g.name], (g.size, *visible.cell.shape)) for g in GROUPS]
 
 
-def _pieces(visible: Seen) -> dict[str, jax.Array]:
+def _pieces(visible: VisibleState) -> dict[str, jax.Array]:
     def count(cells: CellSet) -> jax.Array:
         return jnp.minimum(cells.size(), MAX_COUNT)
 
     return {
-        "enemies": jnp.stack([count(kind) for kind in visible.kinds]),
+        "enemies": jnp.stack([count(cells) for cells in visible.by_type]),
         "stunned": count(visible.stunned),
         "hidden": count(visible.last_seen),
         "transmissions": count(visible.transmissions),
@@ -68,31 +68,31 @@ def _pieces(visible: Seen) -> dict[str, jax.Array]:
     }
 
 
-def _numbers(visible: Seen) -> dict[str, jax.Array]:
-    number = visible.number
+def _scalars(visible: VisibleState) -> dict[str, jax.Array]:
+    scalars = visible.scalars
 
     def at_least(name: str, bounds: Sequence[int]) -> jax.Array:
-        return number[name][None] >= column(bounds, number[name])
+        return scalars[name][None] >= column(bounds, scalars[name])
 
-    def one_hot(values: jax.Array, numbers: range) -> jax.Array:
-        return values[None] == column(numbers, values)
+    def one_hot(values: jax.Array, options: range) -> jax.Array:
+        return values[None] == column(options, values)
 
     return {
-        "hp": one_hot(number["hp"], range(1, MAX_HP + 1)),
+        "hp": one_hot(scalars["hp"], range(1, MAX_HP + 1)),
         "siphons": at_least("siphons", (1, 2, 3)),
         "attack": at_least("attack", (2, 3, 4)),
-        "credits": jnp.minimum(number["credits"], 60),
-        "energy": jnp.minimum(number["energy"], 60),
+        "credits": jnp.minimum(scalars["credits"], 60),
+        "energy": jnp.minimum(scalars["energy"], 60),
         "has_credits": at_least("credits", HOARDS),
         "has_energy": at_least("energy", HOARDS),
-        "stage": one_hot(number["stage"], range(1, LAST_STAGE + 1)),
-        "turn": jnp.minimum(number["turn"], 80),
-        "until_task": jnp.clip(number["next_task"] - number["turn"], -1, 24),
-        "interval": jnp.minimum(number["interval"], 24),
-        "pending": jnp.minimum(number["pending"], 18),
-        "saved": number["saved"],
-        "atk_uses": number["atk_uses"],
-        "flags": jnp.stack([number[name] for name in ("show", "calm", "step")]),
+        "stage": one_hot(scalars["stage"], range(1, LAST_STAGE + 1)),
+        "turn": jnp.minimum(scalars["turn"], 80),
+        "until_task": jnp.clip(scalars["next_task"] - scalars["turn"], -1, 24),
+        "interval": jnp.minimum(scalars["interval"], 24),
+        "pending": jnp.minimum(scalars["pending"], 18),
+        "saved": scalars["saved"],
+        "atk_uses": scalars["atk_uses"],
+        "flags": jnp.stack([scalars[name] for name in ("show", "calm", "step")]),
         "line": jnp.concatenate(
             [
                 one_hot(bitboard.row_of(visible.cell), range(SIZE)),

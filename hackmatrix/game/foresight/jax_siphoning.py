@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from hackmatrix.game.foresight.jax_board import Seen, bits, kept, numbers_of
+from hackmatrix.game.foresight.jax_board import VisibleState, bits, materialize, sum_weights
 from hackmatrix.game.jaxgame import bitboard, planes
 from hackmatrix.game.jaxgame.bitboard import CellSet
 from hackmatrix.game.jaxgame.control_flow import rounds
@@ -39,7 +39,7 @@ class _Yields(NamedTuple):
     programs: list[CellSet]  # for each program, if it is not owned yet: the block that gives it
 
 
-def of_siphoning(visible: Seen) -> dict[str, jax.Array]:
+def of_siphoning(visible: VisibleState) -> dict[str, jax.Array]:
     """The groups about siphoning and ways, and the enemies by their distance."""
     yields = _yields(visible)
     way, near = _ways(visible.here, visible.blocks)
@@ -59,10 +59,10 @@ def of_siphoning(visible: Seen) -> dict[str, jax.Array]:
     }
 
 
-def _yields(visible: Seen) -> _Yields:
+def _yields(visible: VisibleState) -> _Yields:
     left = ~visible.siphoned
     shown = visible.programs & left
-    owned = visible.number["owned"]
+    owned = visible.scalars["owned"]
     programs = [
         (cells & shown).only_if(owned >> n & 1 == 0)
         for n, cells in enumerate(planes.one_hot(visible.value, len(PROGRAMS)))
@@ -73,16 +73,18 @@ def _yields(visible: Seen) -> _Yields:
         questions=visible.questions & left,
         programs=programs,
     )
-    return kept(yields, visible.number)
+    return materialize(yields, visible.scalars)
 
 
-def _of_best(visible: Seen, yields: _Yields, way: planes.Numbers[CellSet]) -> dict[str, jax.Array]:
+def _of_best(
+    visible: VisibleState, yields: _Yields, way: planes.BitPlanes[CellSet]
+) -> dict[str, jax.Array]:
     """The worth of siphoning here, and the way to the place where it is worth the most."""
     worth = _over_cross(_worths(visible, yields))
-    distance = numbers_of(_weighted(way))
+    distance = sum_weights(_weighted(way))
     reachable = (distance < FAR) & (bits(visible.blocks) == 0)
     total = jnp.where(reachable, worth + STEP_WORTH * distance, NO_WORTH)
-    total, worth = kept((total, worth), visible.number)
+    total, worth = materialize((total, worth), visible.scalars)
     best_worth = jnp.max(total, axis=0)
     to_best, _ = _ways(bitboard.of_mask(total == best_worth).first(), visible.blocks)
     steps = planes.total(to_best, visible.here)
@@ -96,7 +98,7 @@ def _of_best(visible: Seen, yields: _Yields, way: planes.Numbers[CellSet]) -> di
     }
 
 
-def _of_cross(visible: Seen, yields: _Yields) -> dict[str, jax.Array]:
+def _of_cross(visible: VisibleState, yields: _Yields) -> dict[str, jax.Array]:
     """The yield of siphoning here."""
     cross = bitboard.cross(visible.here)
     any_new = reduce(CellSet.__or__, yields.programs)
@@ -109,7 +111,7 @@ def _of_cross(visible: Seen, yields: _Yields) -> dict[str, jax.Array]:
     }
 
 
-def _nearer(visible: Seen, distances: planes.Numbers[CellSet]) -> jax.Array:
+def _nearer(visible: VisibleState, distances: planes.BitPlanes[CellSet]) -> jax.Array:
     """int32[4, N]: whether each direction shortens the way: 1, or -1 if it makes it longer."""
     own = planes.total(distances, visible.here)
     steps = []
@@ -120,26 +122,26 @@ def _nearer(visible: Seen, distances: planes.Numbers[CellSet]) -> jax.Array:
     return jnp.stack(steps)
 
 
-def _nearness(yields: _Yields, near: planes.Numbers[CellSet]) -> jax.Array:
+def _nearness(yields: _Yields, near: planes.BitPlanes[CellSet]) -> jax.Array:
     """int32[P, N]: how near the first cell is from which each program can be siphoned."""
     first = [cells.first() for cells in yields.programs]
     return jnp.stack([jnp.where(c.any(), FAR - planes.total(near, c), 0) for c in first])
 
 
-def _by_distance(visible: Seen, way: planes.Numbers[CellSet]) -> dict[str, jax.Array]:
+def _by_distance(visible: VisibleState, way: planes.BitPlanes[CellSet]) -> dict[str, jax.Array]:
     rings = planes.one_hot(way, RINGS + 1)[1:]
 
     def counted(pieces: CellSet) -> jax.Array:
         return jnp.stack([jnp.minimum((pieces & ring).size(), MAX_HITS) for ring in rings])
 
-    viruses = visible.kinds[EnemyType.VIRUS]
+    viruses = visible.by_type[EnemyType.VIRUS]
     return {
         "walkers_at": counted(visible.enemies & ~viruses),
         "viruses_at": counted(viruses),
     }
 
 
-def _worths(visible: Seen, yields: _Yields) -> jax.Array:
+def _worths(visible: VisibleState, yields: _Yields) -> jax.Array:
     """int16[36, N]: what siphoning adds to the worth of a place by each cell."""
     worths = list(zip(yields.programs, PROGRAM_WORTH, strict=True))
     programs = tuple(
@@ -147,19 +149,21 @@ def _worths(visible: Seen, yields: _Yields) -> jax.Array:
         for b in range(max(PROGRAM_WORTH).bit_length())
     )
     sets = list(_weighted(programs))
-    for weight, numbers, cells in (
+    for weight, bit_planes, cells in (
         (CREDIT_WORTH, visible.credits, yields.open),
         (ENERGY_WORTH, visible.energy, yields.open),
         (SPAWN_WORTH, visible.spawn, yields.blocks),
         (QUESTION_WORTH, (yields.questions,), yields.questions),
     ):
-        sets += _weighted(tuple(plane & cells for plane in numbers), weight)
-    return numbers_of(sets)
+        sets += _weighted(tuple(plane & cells for plane in bit_planes), weight)
+    return sum_weights(sets)
 
 
-def _weighted(numbers: planes.Numbers[CellSet], weight: int = 1) -> Iterator[tuple[int, CellSet]]:
+def _weighted(
+    bit_planes: planes.BitPlanes[CellSet], weight: int = 1
+) -> Iterator[tuple[int, CellSet]]:
     """The planes of a number for each cell, with the weights of their bits."""
-    return ((weight << b, plane) for b, plane in enumerate(numbers))
+    return ((weight << b, plane) for b, plane in enumerate(bit_planes))
 
 
 _DISTANCE_PLANES = FAR.bit_length()
@@ -167,7 +171,7 @@ _DISTANCE_PLANES = FAR.bit_length()
 
 def _ways(
     start: CellSet, blocks: CellSet
-) -> tuple[planes.Numbers[CellSet], planes.Numbers[CellSet]]:
+) -> tuple[planes.BitPlanes[CellSet], planes.BitPlanes[CellSet]]:
     """Steps from a set of cells over cells without block, at most `FAR`.
 
     Returns:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from hackmatrix.game.foresight.jax_board import Seen, meet, stacked
+from hackmatrix.game.foresight.jax_board import VisibleState, meet, stack
 from hackmatrix.game.jaxgame import bitboard, planes
 from hackmatrix.game.jaxgame.bitboard import CellSet, neighbours
 from hackmatrix.game.jaxgame.control_flow import rounds
@@ -38,24 +38,24 @@ def hitters(goal: CellSet, board: Board) -> CellSet:
     return meet(near, board.able) | meet(two, board.viruses, ~goal)
 
 
-def board_of(visible: Seen) -> Board:
+def board_of(visible: VisibleState) -> Board:
     """The board as it is, [N]."""
     return Board(
         visible.blocks, visible.enemies, visible.able, visible.able_viruses, visible.transmissions
     )
 
 
-def surviving(visible: Seen) -> CellSet:
+def surviving(visible: VisibleState) -> CellSet:
     """The enemies that would survive a hit of the player."""
-    attack = jnp.minimum(visible.number["attack"], max(MAX_HP))
+    attack = jnp.minimum(visible.scalars["attack"], max(MAX_HP))
     return planes.at_least(visible.hp, attack) & ~planes.equal(visible.hp, attack)
 
 
-def after_strikes(visible: Seen, survivors: CellSet) -> tuple[Board, jax.Array, jax.Array]:
+def after_strikes(visible: VisibleState, survivors: CellSet) -> tuple[Board, jax.Array, jax.Array]:
     """The board as it is and after each of `STRIKES`; what each strikes and destroys, [S, N]."""
     enemies, here, able, viruses = visible.enemies, visible.here, visible.able, visible.able_viruses
     around = bitboard.around(here)
-    daemon = _nearest(visible.cell, visible.kinds[EnemyType.DAEMON])
+    daemon = _nearest(visible.cell, visible.by_type[EnemyType.DAEMON])
     beside = bitboard.around(daemon) & enemies
     tough = planes.at_least(visible.hp, jnp.full_like(visible.cell, 2))  # survive 1 damage
     row = bitboard.row_cells(bitboard.row_of(visible.cell))
@@ -66,7 +66,7 @@ def after_strikes(visible: Seen, survivors: CellSet) -> tuple[Board, jax.Array, 
         ProgramId.ROW: enemies & row,
         ProgramId.COL: enemies & col,
         ProgramId.D_BOM: daemon | beside,
-        ProgramId.ANTI_V: visible.kinds[EnemyType.VIRUS],
+        ProgramId.ANTI_V: visible.by_type[EnemyType.VIRUS],
         ProgramId.HACK: enemies & visible.siphoned,
     }
     dead = {program: cells & ~survivors for program, cells in struck.items()}
@@ -105,7 +105,7 @@ def after_strikes(visible: Seen, survivors: CellSet) -> tuple[Board, jax.Array, 
             )
             counts.append(enemies.size())
             kills.append(jnp.zeros_like(visible.cell))
-    everything = Board(*(stacked(sets) for sets in zip(*boards, strict=True)))
+    everything = Board(*(stack(sets) for sets in zip(*boards, strict=True)))
     return everything, jnp.stack(counts), jnp.stack(kills)
 
 
@@ -174,8 +174,8 @@ _BACK: dict[Callable[[CellSet], CellSet], Callable[[CellSet], CellSet]] = {
 
 # The cells that have a neighbour in a direction.
 _INSIDE: dict[Callable[[CellSet], CellSet], CellSet] = {
-    direction: bitboard.constant(c for c in range(CELLS) if NEIGHBOUR[c][number] is not None)
-    for number, direction in enumerate(bitboard.DIRECTIONS)
+    direction: bitboard.constant(c for c in range(CELLS) if NEIGHBOUR[c][i] is not None)
+    for i, direction in enumerate(bitboard.DIRECTIONS)
 }
 
 
@@ -185,8 +185,8 @@ def _slid(pieces: CellSet, direction: Callable[[CellSet], CellSet], here: CellSe
     return direction(moving) | (pieces & ~moving)
 
 
-def _cols_below(number: jax.Array) -> CellSet:
+def _cols_below(col: jax.Array) -> CellSet:
     """The cells in a column below a number."""
-    bits = (jnp.uint32(1) << number.astype(jnp.uint32)) - 1
+    bits = (jnp.uint32(1) << col.astype(jnp.uint32)) - 1
     word = bits | bits << SIZE | bits << 2 * SIZE
     return CellSet(word, word)

@@ -7,14 +7,14 @@ import jax
 import jax.numpy as jnp
 
 from hackmatrix.game.foresight.jax_board import (
-    Seen,
+    VisibleState,
     both,
     column,
     each_of,
-    kept,
+    materialize,
     meet,
     only_if,
-    stacked,
+    stack,
 )
 from hackmatrix.game.foresight.jax_strikes import (
     Board,
@@ -44,15 +44,15 @@ class _Aim(NamedTuple):
     walks: jax.Array  # bool[4, N]
 
 
-def of_actions(visible: Seen) -> dict[str, jax.Array]:
+def of_actions(visible: VisibleState) -> dict[str, jax.Array]:
     """The groups about directions, programs and the cells around."""
     survivors = surviving(visible)
     aim = _aim(visible, survivors)
     boards, struck, killed = after_strikes(visible, survivors)
-    aim, boards, struck, killed = kept((aim, boards, struck, killed), visible.number)
-    goals = stacked([visible.here, *(direction(visible.here) for direction in bitboard.DIRECTIONS)])
+    aim, boards, struck, killed = materialize((aim, boards, struck, killed), visible.scalars)
+    goals = stack([visible.here, *(direction(visible.here) for direction in bitboard.DIRECTIONS)])
     each_board = jax.tree.map(lambda word: word[:, None], boards)  # [V, 1, N]
-    hits = kept(hitters(each_of(goals), each_board).size(), visible.number)  # [V, 5, N]
+    hits = materialize(hitters(each_of(goals), each_board).size(), visible.scalars)  # [V, 5, N]
     reached = _reached_later(visible)
     return {
         **_directions(visible, aim, hits[0], reached),
@@ -61,14 +61,14 @@ def of_actions(visible: Seen) -> dict[str, jax.Array]:
     }
 
 
-def _aim(visible: Seen, survivors: CellSet) -> _Aim:
+def _aim(visible: VisibleState, survivors: CellSet) -> _Aim:
     pieces = visible.enemies | visible.transmissions
     rays = [
         bitboard.up_to_first(bitboard.ray(visible.cell, direction), visible.stops, direction)
         for direction in bitboard.DIRECTIONS
     ]
-    target = stacked([ray & pieces for ray in rays])
-    next_to = stacked([direction(visible.here) for direction in bitboard.DIRECTIONS])
+    target = stack([ray & pieces for ray in rays])
+    next_to = stack([direction(visible.here) for direction in bitboard.DIRECTIONS])
     at_transmission = meet(target, each_of(visible.transmissions))
     at_enemy = only_if(~at_transmission.any(), target)
     walkable = meet(next_to, each_of(~visible.blocks | visible.enemies)).any()
@@ -83,7 +83,7 @@ def _aim(visible: Seen, survivors: CellSet) -> _Aim:
     )
 
 
-def _attacked(visible: Seen, aim: _Aim) -> Board:
+def _attacked(visible: VisibleState, aim: _Aim) -> Board:
     """The board after an attack in each direction, [4, N]: who is struck will not act."""
     return Board(
         blocks=both(each_of(visible.blocks), aim.target)[0],
@@ -95,13 +95,13 @@ def _attacked(visible: Seen, aim: _Aim) -> Board:
 
 
 def _directions(
-    visible: Seen, aim: _Aim, hits: jax.Array, reached: CellSet
+    visible: VisibleState, aim: _Aim, hits: jax.Array, reached: CellSet
 ) -> dict[str, jax.Array]:
     """The groups about directions; `hits` [5, N] if the player stays, or is next to its cell."""
     valid, walks = aim.valid, aim.walks
     attack_hits = hitters(each_of(visible.here), _attacked(visible, aim)).size()
     go_hits = jnp.where(valid, jnp.where(walks, hits[1:], attack_hits), 0)
-    go_hits = kept(go_hits, visible.number)
+    go_hits = materialize(go_hits, visible.scalars)
     words = zip(aim.next_to, visible.here, strict=True)
     after = CellSet(*(jnp.where(walks, there, here[None]) for there, here in words))
     safe = meet(after | neighbours(after), each_of(~visible.stops & ~reached))
@@ -123,13 +123,16 @@ def _directions(
         "go_transmission": valid & aim.at_transmission.any(),
         "go_kills": valid & aim.dies.any(),
         "go_stuns": valid & aim.at_enemy.any() & ~aim.dies.any(),
-        **{f"go_{kind.name.lower()}": struck(visible.kinds[kind]) for kind in EnemyType},
+        **{
+            f"go_{enemy_type.name.lower()}": struck(visible.by_type[enemy_type])
+            for enemy_type in EnemyType
+        },
         "go_target_hp": struck(visible.hp[0]) + struck(visible.hp[1]) * jnp.int32(2),
         "go_target_near": valid & meet(aim.target, aim.next_to).any(),
         "go_target_acts": struck(visible.able),
         "go_hits": jnp.minimum(go_hits, MAX_HITS),
         "go_hit": go_hits > 0,
-        "go_lethal": valid & (go_hits >= visible.number["hp"]),
+        "go_lethal": valid & (go_hits >= visible.scalars["hp"]),
         "go_safe_cells": count(safe.size()),
         "go_open": count(meet(neighbours(after), ~blocks).size()),
         "go_lines": count(jnp.sum(jnp.stack(lines), axis=0)),
@@ -141,7 +144,7 @@ def _directions(
 
 
 def _programs(
-    visible: Seen,
+    visible: VisibleState,
     boards: Board,
     hits: jax.Array,
     next_to: CellSet,
@@ -158,9 +161,9 @@ def _programs(
         struck: int32[S, N], pieces that each strike strikes or moves.
         killed: int32[S, N], those that it destroys.
     """
-    owned = visible.number["owned"][None] >> column(range(len(PROGRAMS)), visible.cell) & 1 == 1
+    owned = visible.scalars["owned"][None] >> column(range(len(PROGRAMS)), visible.cell) & 1 == 1
     credits, energy = (column(cost, visible.cell) for cost in _COSTS)
-    affordable = (visible.number["credits"] >= credits) & (visible.number["energy"] >= energy)
+    affordable = (visible.scalars["credits"] >= credits) & (visible.scalars["energy"] >= energy)
     ready = owned & affordable
     strikes = jnp.stack([ready[n] for n in STRIKES]) & ((struck > 0) | (killed > 0))
     fewest = _fewest(boards, hits, next_to, visible.cell)
@@ -210,11 +213,11 @@ def _fewest(boards: Board, hits: jax.Array, next_to: CellSet, cell: jax.Array) -
     return jnp.minimum(jnp.min(jnp.stack(results), axis=0), MAX_HITS)
 
 
-def _reached_later(visible: Seen) -> CellSet:
+def _reached_later(visible: VisibleState) -> CellSet:
     """Cells where an enemy may hit in the enemy turn after the coming one."""
     free, able, viruses = ~visible.stops, visible.able, visible.able_viruses
-    glitches = visible.kinds[EnemyType.GLITCH] & able
-    all_viruses = visible.kinds[EnemyType.VIRUS]
+    glitches = visible.by_type[EnemyType.GLITCH] & able
+    all_viruses = visible.by_type[EnemyType.VIRUS]
     walkers = able & ~viruses
     walkers = walkers | (neighbours(walkers) & free)
     walkers = walkers | (neighbours(glitches) & ~visible.enemies & ~visible.transmissions)
@@ -224,21 +227,24 @@ def _reached_later(visible: Seen) -> CellSet:
     return neighbours(walkers) | neighbours(far) | neighbours(neighbours(far) & free)
 
 
-def _window(visible: Seen, reached: CellSet) -> dict[str, jax.Array]:
+def _window(visible: VisibleState, reached: CellSet) -> dict[str, jax.Array]:
     """The groups about the cells around."""
     rows = bitboard.row_of(visible.cell)[None] + column([r for r, _ in WINDOW], visible.cell)
     cols = bitboard.col_of(visible.cell)[None] + column([c for _, c in WINDOW], visible.cell)
     on_board = (rows >= 0) & (rows < SIZE) & (cols >= 0) & (cols < SIZE)
     cells = only_if(on_board, bitboard.of_cell(rows * SIZE + cols))  # [12, N]
     board = jax.tree.map(lambda word: word[None], board_of(visible))
-    cells = kept(cells, visible.number)
+    cells = materialize(cells, visible.scalars)
 
     def has(which: CellSet) -> jax.Array:
         return meet(cells, each_of(which)).any()
 
     return {
         "cell_blocked": ~on_board | has(visible.blocks),
-        **{f"cell_{kind.name.lower()}": has(visible.kinds[kind]) for kind in EnemyType},
+        **{
+            f"cell_{enemy_type.name.lower()}": has(visible.by_type[enemy_type])
+            for enemy_type in EnemyType
+        },
         "cell_stunned": has(visible.stunned),
         "cell_hp": has(visible.hp[0]) + has(visible.hp[1]) * jnp.int32(2),
         "cell_transmission": has(visible.transmissions),

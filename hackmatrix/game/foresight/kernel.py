@@ -13,10 +13,10 @@ SCOPE = "tactical kernel"  # its name in profiles
 def tactical_numbers(records: jax.Array, *, interpret: bool = False) -> jax.Array:
     """`jax_layout.tactical_numbers`, of a multiple of 1,024 games."""
 
-    def rule(_: None, words: jax.Array) -> tuple[None, Bytes]:
-        return None, Bytes(tactical_words(words), TACTICAL_SIZE, np.int8)
+    def rule(_: None, packed: jax.Array) -> tuple[None, Bytes]:
+        return None, Bytes(tactical_words(packed), TACTICAL_SIZE, np.int8)
 
     with jax.named_scope(SCOPE):
-        _, numbers = in_blocks(rule, None, records.T, interpret=interpret)
-    made: jax.Array = numbers.T
-    return made
+        _, rows = in_blocks(rule, None, records.T, interpret=interpret)
+    integers: jax.Array = rows.T
+    return integers

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 
-from hackmatrix.game.foresight.python_board import Numbers, look
+from hackmatrix.game.foresight.python_board import FeatureGroups, look
 from hackmatrix.game.foresight.python_siphoning import of_siphoning
 from hackmatrix.game.foresight.python_strikes import of_programs
 from hackmatrix.game.foresight.python_threats import of_directions, of_window
-from hackmatrix.game.foresight.seen import Seen
+from hackmatrix.game.foresight.visible_state import VisibleState
 from hackmatrix.game.rules.board import SIZE, col, row
 from hackmatrix.game.rules.enemies import EnemyType
 from hackmatrix.game.rules.observation import number_of
@@ -17,22 +17,22 @@ from hackmatrix.game.rules.tactical import GROUPS, HOARDS, MAX_COUNT
 def tactical_numbers(record: bytes) -> list[int]:
     """The integers of `rules.tactical.GROUPS`, of a compact record."""
     visible = look(record)
-    numbers: Numbers = {
+    groups: FeatureGroups = {
         **of_directions(visible),
         **of_programs(visible),
         **of_window(visible),
         **of_siphoning(visible),
         **_pieces(visible),
-        **_numbers(record),
+        **_scalars(record),
     }
-    return [number for group in GROUPS for number in numbers[group.name]]
+    return [value for group in GROUPS for value in groups[group.name]]
 
 
-def _pieces(visible: Seen) -> Numbers:
-    kinds = [enemy.kind for enemy in visible.enemies]
+def _pieces(visible: VisibleState) -> FeatureGroups:
+    types = [enemy.type for enemy in visible.enemies]
     stunned = sum(enemy.stunned for enemy in visible.enemies)
     return {
-        "enemies": [min(kinds.count(kind), MAX_COUNT) for kind in EnemyType],
+        "enemies": [min(types.count(enemy_type), MAX_COUNT) for enemy_type in EnemyType],
         "stunned": [min(stunned, MAX_COUNT)],
         "hidden": [min(visible.last_seen.bit_count(), MAX_COUNT)],
         "transmissions": [min(visible.transmissions.bit_count(), MAX_COUNT)],
@@ -40,35 +40,35 @@ def _pieces(visible: Seen) -> Numbers:
     }
 
 
-def _numbers(record: bytes) -> Numbers:
+def _scalars(record: bytes) -> FeatureGroups:
     cell = number_of(record, "cell")
 
-    def number(name: str) -> int:
+    def scalar(name: str) -> int:
         value: int = number_of(record, name)
         return value
 
     def one_hot(value: int, values: range) -> list[int]:
-        return _flags(value == each for each in values)
+        return _flags(value == one for one in values)
 
     def at_least(name: str, bounds: Sequence[int]) -> list[int]:
-        return _flags(number(name) >= bound for bound in bounds)
+        return _flags(scalar(name) >= bound for bound in bounds)
 
     return {
-        "hp": one_hot(number("hp"), range(1, MAX_HP + 1)),
+        "hp": one_hot(scalar("hp"), range(1, MAX_HP + 1)),
         "siphons": at_least("siphons", (1, 2, 3)),
         "attack": at_least("attack", (2, 3, 4)),
-        "credits": [min(number("credits"), 60)],
-        "energy": [min(number("energy"), 60)],
+        "credits": [min(scalar("credits"), 60)],
+        "energy": [min(scalar("energy"), 60)],
         "has_credits": at_least("credits", HOARDS),
         "has_energy": at_least("energy", HOARDS),
-        "stage": one_hot(number("stage"), range(1, LAST_STAGE + 1)),
-        "turn": [min(number("turn"), 80)],
-        "until_task": [max(-1, min(24, number("next_task") - number("turn")))],
-        "interval": [min(number("interval"), 24)],
-        "pending": [min(number("pending"), 18)],
-        "saved": [number("saved")],
-        "atk_uses": [number("atk_uses")],
-        "flags": [number(flag) for flag in ("show", "calm", "step")],
+        "stage": one_hot(scalar("stage"), range(1, LAST_STAGE + 1)),
+        "turn": [min(scalar("turn"), 80)],
+        "until_task": [max(-1, min(24, scalar("next_task") - scalar("turn")))],
+        "interval": [min(scalar("interval"), 24)],
+        "pending": [min(scalar("pending"), 18)],
+        "saved": [scalar("saved")],
+        "atk_uses": [scalar("atk_uses")],
+        "flags": [scalar(flag) for flag in ("show", "calm", "step")],
         "line": [*one_hot(row(cell), range(SIZE)), *one_hot(col(cell), range(SIZE))],
     }
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 
 from hackmatrix.game.foresight.cell_sets import ALL, BIT, distances, members
-from hackmatrix.game.foresight.python_board import Numbers
-from hackmatrix.game.foresight.seen import Seen
+from hackmatrix.game.foresight.python_board import FeatureGroups
+from hackmatrix.game.foresight.visible_state import VisibleState
 from hackmatrix.game.rules.actions import NUM_DIRECTIONS
 from hackmatrix.game.rules.board import CELLS, CROSS, NEIGHBOUR, Content
 from hackmatrix.game.rules.enemies import EnemyType
@@ -48,7 +48,7 @@ class _SiphonYield:
         )
 
 
-def _yield(visible: Seen, cell: int) -> _SiphonYield:
+def _yield(visible: VisibleState, cell: int) -> _SiphonYield:
     block = visible.board.unsiphoned.get(cell)
     if block is None:
         return _SiphonYield(*visible.board.resources.get(cell, (0, 0)))
@@ -73,7 +73,7 @@ def _over_cross(yields: list[_SiphonYield], cell: int) -> _SiphonYield:
     )
 
 
-def of_siphoning(visible: Seen) -> Numbers:
+def of_siphoning(visible: VisibleState) -> FeatureGroups:
     """The groups about siphoning and ways, and the enemies by their distance."""
     here, board = visible.cell, visible.board
     free = ALL & ~board.blocks
@@ -90,8 +90,8 @@ def of_siphoning(visible: Seen) -> Numbers:
     to_best = _ways(BIT[best], free)
     to_exit = _ways(BIT[board.exit], free | BIT[here], MAX_DISTANCE)
     own = _over_cross(yields, here)
-    viruses = [enemy.cell for enemy in visible.enemies if enemy.kind == EnemyType.VIRUS]
-    others = [enemy.cell for enemy in visible.enemies if enemy.kind != EnemyType.VIRUS]
+    viruses = [enemy.cell for enemy in visible.enemies if enemy.type == EnemyType.VIRUS]
+    others = [enemy.cell for enemy in visible.enemies if enemy.type != EnemyType.VIRUS]
 
     def nearer(table: list[int]) -> list[int]:
         ahead = [NEIGHBOUR[here][direction] for direction in range(NUM_DIRECTIONS)]
@@ -108,7 +108,7 @@ def of_siphoning(visible: Seen) -> Numbers:
         "go_to_exit": nearer(to_exit),
         "go_to_siphon": nearer(to_siphon),
         "go_to_best": nearer(to_best),
-        "program_near": [_nearness(yields, way, number) for number in range(len(PROGRAMS))],
+        "program_near": [_nearness(yields, way, program) for program in range(len(PROGRAMS))],
         "here_credits": [own.credits],
         "here_energy": [own.energy],
         "here_spawns": [own.spawns],

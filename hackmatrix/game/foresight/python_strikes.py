@@ -2,17 +2,17 @@
 
 from hackmatrix.game.foresight.actions import can_go, target
 from hackmatrix.game.foresight.programs import run, shift_goals
-from hackmatrix.game.foresight.python_board import Numbers, hits
-from hackmatrix.game.foresight.seen import Seen
+from hackmatrix.game.foresight.python_board import FeatureGroups, hits
+from hackmatrix.game.foresight.visible_state import VisibleState
 from hackmatrix.game.rules.actions import NUM_DIRECTIONS
 from hackmatrix.game.rules.board import NEIGHBOUR
 from hackmatrix.game.rules.programs import PROGRAMS, ProgramId
 from hackmatrix.game.rules.tactical import MAX_HITS, STRIKES
 
 
-def of_programs(visible: Seen) -> Numbers:
+def of_programs(visible: VisibleState) -> FeatureGroups:
     """The groups about programs."""
-    owns = [visible.owned >> number & 1 for number in range(len(PROGRAMS))]
+    owns = [visible.owned >> program & 1 for program in range(len(PROGRAMS))]
     affordable = [
         int(visible.credits >= p.credits and visible.energy >= p.energy) for p in PROGRAMS
     ]
@@ -29,7 +29,7 @@ def of_programs(visible: Seen) -> Numbers:
     }
 
 
-def _strike(visible: Seen, program: ProgramId) -> tuple[int, int, int, int]:
+def _strike(visible: VisibleState, program: ProgramId) -> tuple[int, int, int, int]:
     """The pieces that a program strikes and destroys, and the hits to expect after it."""
     after = run(visible, program)
     if after is None:
@@ -50,7 +50,7 @@ def _strike(visible: Seen, program: ProgramId) -> tuple[int, int, int, int]:
     return min(struck, MAX_HITS), min(killed, MAX_HITS), stay, fewest
 
 
-def _shifted(visible: Seen, *, away: bool) -> Seen:
+def _shifted(visible: VisibleState, *, away: bool) -> VisibleState:
     """PUSH and PULL as the layout has them: as if no enemy were in another's way."""
     goals = shift_goals(visible.cell, away=away)
     return visible._replace(enemies=tuple(e._replace(cell=goals[e.cell]) for e in visible.enemies))

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from hackmatrix.game.foresight.actions import attack, can_go, target, walk
 from hackmatrix.game.foresight.cell_sets import BIT, CROSS, NEXT_TO, first_on_ray, neighbours
-from hackmatrix.game.foresight.python_board import Numbers, hits
-from hackmatrix.game.foresight.seen import Seen, VisibleEnemy
+from hackmatrix.game.foresight.python_board import FeatureGroups, hits
+from hackmatrix.game.foresight.visible_state import VisibleEnemy, VisibleState
 from hackmatrix.game.rules.actions import NUM_DIRECTIONS
 from hackmatrix.game.rules.board import SIZE, col, row
 from hackmatrix.game.rules.enemies import STEPS_PER_TURN, EnemyType
@@ -38,19 +38,19 @@ class _Direction:
     siphon: int = 0
 
 
-def of_directions(visible: Seen) -> Numbers:
+def of_directions(visible: VisibleState) -> FeatureGroups:
     """The groups about directions."""
     reached = _reached_later(visible)
-    each = [_direction(visible, d, reached) for d in range(NUM_DIRECTIONS)]
-    valid_hits = [go.hits for go in each if go.valid]
+    directions = [_direction(visible, d, reached) for d in range(NUM_DIRECTIONS)]
+    valid_hits = [go.hits for go in directions if go.valid]
     return {
-        **{f"go_{name}": [getattr(go, name) for go in each] for name in vars(each[0])},
+        **{f"go_{name}": [getattr(go, name) for go in directions] for name in vars(directions[0])},
         "stay_hits": [min(hits(visible, visible.cell), MAX_HITS)],
         "fewest_hits": [min([*valid_hits, MAX_HITS])],
     }
 
 
-def _direction(visible: Seen, direction: int, reached: int) -> _Direction:
+def _direction(visible: VisibleState, direction: int, reached: int) -> _Direction:
     if not can_go(visible, direction):
         return _Direction()
     go, struck = _Direction(valid=1), target(visible, direction)
@@ -71,7 +71,7 @@ def _direction(visible: Seen, direction: int, reached: int) -> _Direction:
     return go
 
 
-def _describe(visible: Seen, struck: int, go: _Direction) -> None:
+def _describe(visible: VisibleState, struck: int, go: _Direction) -> None:
     """Writes down the piece that an attack strikes."""
     if visible.transmissions >> struck & 1:
         go.transmission = 1
@@ -79,26 +79,26 @@ def _describe(visible: Seen, struck: int, go: _Direction) -> None:
     (enemy,) = (enemy for enemy in visible.enemies if enemy.cell == struck)
     go.kills = int(enemy.hp <= visible.attack)
     go.stuns = 1 - go.kills
-    setattr(go, EnemyType(enemy.kind).name.lower(), 1)
+    setattr(go, EnemyType(enemy.type).name.lower(), 1)
     go.target_hp, go.target_acts = enemy.hp, int(not enemy.stunned)
 
 
-def _fires(visible: Seen, cell: int, direction: int) -> bool:
+def _fires(visible: VisibleState, cell: int, direction: int) -> bool:
     """Whether an enemy is in the line of fire in a direction from a cell."""
     enemies = sum(BIT[enemy.cell] for enemy in visible.enemies)
     ahead = first_on_ray(cell, direction, visible.board.blocks | enemies)
     return ahead is not None and bool(enemies >> ahead & 1)
 
 
-def _reached_later(visible: Seen) -> int:
+def _reached_later(visible: VisibleState) -> int:
     """Cells where an enemy may hit in the enemy turn after the coming one."""
     free, reached = ~visible.stops, neighbours(visible.transmissions)
     for enemy in visible.enemies:
-        virus, at = enemy.kind == EnemyType.VIRUS, BIT[enemy.cell]
+        virus, at = enemy.type == EnemyType.VIRUS, BIT[enemy.cell]
         if not enemy.stunned:
-            for _ in range(STEPS_PER_TURN[enemy.kind]):
+            for _ in range(STEPS_PER_TURN[enemy.type]):
                 at |= neighbours(at) & free
-            if enemy.kind == EnemyType.GLITCH:
+            if enemy.type == EnemyType.GLITCH:
                 at |= NEXT_TO[enemy.cell] & ~visible.pieces
         reached |= neighbours(at)
         if virus:
@@ -109,7 +109,7 @@ def _reached_later(visible: Seen) -> int:
 _NOBODY = VisibleEnemy(-1, -1, 0, False)
 
 
-def of_window(visible: Seen) -> Numbers:
+def of_window(visible: VisibleState) -> FeatureGroups:
     """The groups about the cells around."""
     cells = [_at(visible.cell, rows, cols) for rows, cols in WINDOW]
     at: dict[int | None, VisibleEnemy] = {enemy.cell: enemy for enemy in visible.enemies}
@@ -121,8 +121,8 @@ def of_window(visible: Seen) -> Numbers:
     return {
         "cell_blocked": within(visible.board.blocks, beyond=1),
         **{
-            f"cell_{kind.name.lower()}": [int(enemy.kind == kind) for enemy in enemies]
-            for kind in EnemyType
+            f"cell_{enemy_type.name.lower()}": [int(enemy.type == enemy_type) for enemy in enemies]
+            for enemy_type in EnemyType
         },
         "cell_stunned": [int(enemy.stunned) for enemy in enemies],
         "cell_hp": [enemy.hp for enemy in enemies],

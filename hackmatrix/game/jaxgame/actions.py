@@ -10,7 +10,7 @@ from hackmatrix.game.jaxgame.bitboard import NOBODY, NOWHERE, of_cell
 from hackmatrix.game.jaxgame.combat import Blow
 from hackmatrix.game.jaxgame.control_flow import where
 from hackmatrix.game.jaxgame.programs import can_run
-from hackmatrix.game.jaxgame.state import State, saturated
+from hackmatrix.game.jaxgame.state import State, saturate
 from hackmatrix.game.rules.actions import FIRST_PROGRAM, NUM_DIRECTIONS, SIPHON
 from hackmatrix.game.rules.board import DIRECTION_STEPS
 
@@ -41,14 +41,14 @@ def target(state: State, direction: jax.Array) -> tuple[jax.Array, jax.Array, ja
         bool, whether it is a transmission.
     """
     ray = NOWHERE
-    for number, towards in enumerate(bitboard.DIRECTIONS):
-        ray = ray | bitboard.ray(state.player.cell, towards).only_if(direction == number)
+    for i, towards in enumerate(bitboard.DIRECTIONS):
+        ray = ray | bitboard.ray(state.player.cell, towards).only_if(direction == i)
     pieces = state.enemies_at | state.transmissions_at
-    seen = ray & (state.cells.blocks | pieces)
+    in_sight = ray & (state.cells.blocks | pieces)
     ascends = (direction == _UP) | (direction == _RIGHT)
-    cell = where(ascends, bitboard.lowest(seen), bitboard.highest(seen))
-    found = seen.any() & pieces.has(cell)
-    return cell, found, state.transmissions_at.has(cell)
+    cell = where(ascends, bitboard.lowest(in_sight), bitboard.highest(in_sight))
+    has_target = in_sight.any() & pieces.has(cell)
+    return cell, has_target, state.transmissions_at.has(cell)
 
 
 def go(state: State, direction: jax.Array, active: jax.Array) -> tuple[State, Blow, jax.Array]:
@@ -63,8 +63,8 @@ def go(state: State, direction: jax.Array, active: jax.Array) -> tuple[State, Bl
         The state after a walk, the blow of an attack (still to be dealt), and bool whether the
         player picked up a data siphon.
     """
-    cell, found, is_transmission = target(state, direction)
-    strikes = active & found
+    cell, has_target, is_transmission = target(state, direction)
+    strikes = active & has_target
     on_cell = state.enemies.cell.on(cell) & state.enemies.alive
     blow = Blow(
         damaged=on_cell.first().only_if(strikes & ~is_transmission),
@@ -73,17 +73,17 @@ def go(state: State, direction: jax.Array, active: jax.Array) -> tuple[State, Bl
         uncounted=NOBODY,
         gone=state.transmissions.cell.on(cell).only_if(strikes & is_transmission),
     )
-    state, picked_up = walk(state, direction, active & ~found)
+    state, picked_up = walk(state, direction, active & ~has_target)
     return state, blow, picked_up
 
 
 def walk(state: State, direction: jax.Array, active: jax.Array) -> tuple[State, jax.Array]:
     """Walks to the neighbour; also returns bool, whether a data siphon was picked up there."""
     to = state.player.cell
-    for number, step in enumerate(DIRECTION_STEPS):
-        to += where(active & (direction == number), step, 0)
+    for i, step in enumerate(DIRECTION_STEPS):
+        to += where(active & (direction == i), step, 0)
     picked_up = active & state.cells.siphons.has(to)
-    siphons = saturated(state.player.siphons + picked_up)
+    siphons = saturate(state.player.siphons + picked_up)
     player = replace(state.player, cell=to, siphons=siphons)
     cells = replace(state.cells, siphons=state.cells.siphons & ~of_cell(to).only_if(active))
     return replace(state, player=player, cells=cells), picked_up

@@ -69,19 +69,19 @@ def new_games(stream: jax.Array, episode: jax.Array) -> tuple[State, jax.Array]:
 
 def observations(state: State) -> jax.Array:
     """The observations of n games, uint8[n, RECORD_SIZE]."""
-    words = _one_row_each(record_words(state))
-    return lax.bitcast_convert_type(words, jnp.uint8).reshape(-1, RECORD_SIZE)
+    columns = _one_row_each(record_words(state))
+    return lax.bitcast_convert_type(columns, jnp.uint8).reshape(-1, RECORD_SIZE)
 
 
-def _one_row_each(words: list[jax.Array]) -> jax.Array:
+def _one_row_each(columns: list[jax.Array]) -> jax.Array:
     """uint32[n, w] from arrays [k, n] of k words each: the words of each game side by side.
 
     It works in blocks of games: the words of one game would otherwise lie at distances of a power
     of two and evict each other from the cache.
     """
-    games = words[0].shape[1]
+    games = columns[0].shape[1]
     block = _BLOCK if games % _BLOCK == 0 else 1
-    blocks = [word.reshape(-1, games // block, block).swapaxes(0, 1) for word in words]
+    blocks = [word.reshape(-1, games // block, block).swapaxes(0, 1) for word in columns]
     return jnp.concatenate(blocks, axis=1).swapaxes(1, 2).reshape(games, -1)
 
 
@@ -100,14 +100,14 @@ def step(
     with jax.named_scope("undo"):
         newest_saved = _newest_saved(state, action == FIRST_PROGRAM + ProgramId.UNDO)
     with jax.named_scope("begin step"):
-        state, taken = game.begin_step(state, action, newest_saved)
+        state, in_progress = game.begin_step(state, action, newest_saved)
     with jax.named_scope("enemies"):
-        state, movement, ground = enemy_turn.begin_movement(state, taken.enemies_move)
+        state, movement, ground = enemy_turn.begin_movement(state, in_progress.enemies_move)
         movement = _move_enemies(movement, ground)
     with jax.named_scope("finish step"):
-        state, outcome = game.finish_step(state, taken, movement)
+        state, outcome = game.finish_step(state, in_progress, movement)
     with jax.named_scope("undo"):
-        state = _save(state, taken.enemies_move)
+        state = _save(state, in_progress.enemies_move)
     over, stage, score, owned = state.over, state.stage, state.player.score, state.owned
     ended = over != Ending.RUNNING if stops is None else (over != Ending.RUNNING) | stops
     due = Due(outcome.begins_stage, ended & restarts)
@@ -130,8 +130,8 @@ def _save(state: State, active: jax.Array) -> State:
     state = undo.save(state, active)
     rows: jax.Array = lax.platform_dependent(
         undo.snapshot(state),
-        cpu=lambda words: _one_row_each([word[None] for word in words]),
-        default=lambda words: _stacked(words).T,
+        cpu=lambda columns: _one_row_each([word[None] for word in columns]),
+        default=lambda columns: _stack(columns).T,
     )
     games = where(active, jnp.arange(active.size), active.size)
     return undo.with_rows(
@@ -144,7 +144,7 @@ def _newest_saved(state: State, needed: jax.Array) -> jax.Array:
 
     Few games do, so they are fetched for a few games at a time.
     """
-    games, words = needed.size, state.saved.rows.shape[-1]
+    games, width = needed.size, state.saved.rows.shape[-1]
     few = _few(games, _UNDONE_AT_A_TIME)
 
     def fetch(carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
@@ -155,7 +155,7 @@ def _newest_saved(state: State, needed: jax.Array) -> jax.Array:
         columns = columns.at[:, chosen].set(rows.T, mode="drop")
         return columns, left.at[chosen].set(False, mode="drop")
 
-    start = jnp.zeros((words, games), jnp.uint32), needed
+    start = jnp.zeros((width, games), jnp.uint32), needed
     columns, _ = while_loop(lambda carry: carry[1].any(), fetch, start)
     return columns
 
@@ -195,7 +195,7 @@ class _Tries(NamedTuple):
     """The loop state of the search for valid layouts: each game's next attempt and result."""
 
     next: jax.Array  # int32[n]
-    found: jax.Array  # int32[n], LAYOUT_TRIES while there is none
+    first_valid: jax.Array  # int32[n], LAYOUT_TRIES while there is none
 
 
 def _first_valid_layout(plan: BoardPlan) -> jax.Array:
@@ -205,26 +205,28 @@ def _first_valid_layout(plan: BoardPlan) -> jax.Array:
     attempts among the games that still have no layout.
     """
     games = plan.exit.shape[0]
-    places = jnp.arange(max(16, _LAYOUTS_A_GAME * games))
+    lanes = jnp.arange(max(16, _LAYOUTS_A_GAME * games))
 
     def wanting(tries: _Tries) -> jax.Array:
-        return (tries.found == LAYOUT_TRIES) & (tries.next < LAYOUT_TRIES)
+        return (tries.first_valid == LAYOUT_TRIES) & (tries.next < LAYOUT_TRIES)
 
     def try_some(tries: _Tries) -> _Tries:
         wants = wanting(tries)
-        number = jnp.sum(wants)
-        each = places.size // number
-        rank = places // each
+        num_wanting = jnp.sum(wants)
+        share = lanes.size // num_wanting
+        rank = lanes // share
         chosen = _first(games, wants)
-        chosen = where(rank < number, _gather(chosen, jnp.minimum(rank, games - 1)), games)
-        attempt = _gather(tries.next, chosen) + places % each
+        chosen = where(rank < num_wanting, _gather(chosen, jnp.minimum(rank, games - 1)), games)
+        attempt = _gather(tries.next, chosen) + lanes % share
         valid = _is_valid(_gather(plan, chosen), attempt) & (attempt < LAYOUT_TRIES)
-        found = tries.found.at[chosen].min(where(valid, attempt, LAYOUT_TRIES), mode="drop")
-        return _Tries(where(wants, tries.next + each, tries.next), found)
+        first_valid = tries.first_valid.at[chosen].min(
+            where(valid, attempt, LAYOUT_TRIES), mode="drop"
+        )
+        return _Tries(where(wants, tries.next + share, tries.next), first_valid)
 
     nothing = jnp.zeros(games, jnp.int32)
     start = _Tries(nothing, nothing + LAYOUT_TRIES)
-    return while_loop(lambda tries: wanting(tries).any(), try_some, start).found
+    return while_loop(lambda tries: wanting(tries).any(), try_some, start).first_valid
 
 
 def _is_valid(plan: BoardPlan, attempt: jax.Array) -> jax.Array:
@@ -236,13 +238,13 @@ def _few(games: int, share: float) -> int:
     return max(1, min(games, 8), int(games * share))
 
 
-def _first(number: int, flags: jax.Array) -> jax.Array:
-    """int32[number]: the indices of the first flags of a bool[n] that are set, then n.
+def _first(size: int, flags: jax.Array) -> jax.Array:
+    """int32[size]: the indices of the first flags of a bool[n] that are set, then n.
 
     As `jnp.nonzero` with a size, in a quarter of its operations.
     """
     rank = jnp.cumsum(flags) - 1
-    indices = jnp.full(number, flags.size).at[where(flags, rank, number).astype(jnp.uint32)]
+    indices = jnp.full(size, flags.size).at[where(flags, rank, size).astype(jnp.uint32)]
     return indices.set(jnp.arange(flags.size), mode="drop")
 
 
@@ -286,41 +288,44 @@ def _for_each_array(rule: Callable[..., jax.Array], *arrays: list[jax.Array]) ->
         is_scalar = [x.ndim == 1 and x.dtype in _OF_A_WORD for x in arrays[0]]
         scalars, others = (
             [
-                [x for x, flag in zip(each, is_scalar, strict=True) if flag == kind]
-                for each in arrays
+                [x for x, flag in zip(group, is_scalar, strict=True) if flag == wants_scalar]
+                for group in arrays
             ]
-            for kind in (True, False)
+            for wants_scalar in (True, False)
         )
-        if not (number := sum(is_scalar)):
+        if not (num_scalars := sum(is_scalar)):
             return one_by_one(*arrays)
-        matrix = rule(*(_stacked([_word(x) for x in each]).T for each in scalars))
-        words, rest = iter(jnp.split(matrix.T.reshape(-1), number)), iter(one_by_one(*others))
+        matrix = rule(*(_stack([_word(x) for x in group]).T for group in scalars))
+        columns, rest = (
+            iter(jnp.split(matrix.T.reshape(-1), num_scalars)),
+            iter(one_by_one(*others)),
+        )
         return [
-            _of_word(next(words), x.dtype) if flag else next(rest)
+            _of_word(next(columns), x.dtype) if flag else next(rest)
             for x, flag in zip(arrays[0], is_scalar, strict=True)
         ]
 
-    made: list[jax.Array] = lax.platform_dependent(*arrays, cpu=one_by_one, default=in_rows)
-    return made
+    results: list[jax.Array] = lax.platform_dependent(*arrays, cpu=one_by_one, default=in_rows)
+    return results
 
 
-def _stacked(words: list[jax.Array]) -> jax.Array:
+def _stack(columns: list[jax.Array]) -> jax.Array:
     """uint32[w, n] from w arrays [n], as `jnp.stack` for accelerators.
 
     They would start a kernel for each array. Here each makes eight rows, which lie side by side in
     its memory.
     """
 
-    def joined(words: list[jax.Array]) -> jax.Array:
-        size, zero = words[0].size, np.uint32(0)
+    def join(columns: list[jax.Array]) -> jax.Array:
+        size, zero = columns[0].size, np.uint32(0)
         padded = [
-            lax.pad(word, zero, [(row * size, (len(words) - 1 - row) * size, 0)])
-            for row, word in enumerate(words)
+            lax.pad(column, zero, [(row * size, (len(columns) - 1 - row) * size, 0)])
+            for row, column in enumerate(columns)
         ]
         return reduce(jnp.bitwise_or, padded)
 
-    groups = [words[i : i + _ROWS_AT_ONCE] for i in range(0, len(words), _ROWS_AT_ONCE)]
-    return jnp.concatenate(list(map(joined, groups))).reshape(len(words), -1)
+    groups = [columns[i : i + _ROWS_AT_ONCE] for i in range(0, len(columns), _ROWS_AT_ONCE)]
+    return jnp.concatenate(list(map(join, groups))).reshape(len(columns), -1)
 
 
 def _word(x: jax.Array) -> jax.Array:

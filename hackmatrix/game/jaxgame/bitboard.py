@@ -1,8 +1,8 @@
 """Sets as bits: which cells of the board, which slots of a list of pieces.
 
-A place is the number of a cell or of a slot. `Set36` holds the places 0..35 in two uint32, 0-17 in
-`low` and 18-35 in `high`; `Set32` holds the places 0..31 in one uint32. Bit i of a word stands for
-its place i. Sets are combined by `&`, `|`, `^` and `~`, and moved over the board by shifts.
+An index is that of a cell or of a slot. `Set36` holds the indices 0..35 in two uint32, 0-17 in
+`low` and 18-35 in `high`; `Set32` holds the indices 0..31 in one uint32. Bit i of a word stands for
+its index i. Sets are combined by `&`, `|`, `^` and `~`, and moved over the board by shifts.
 
 Every word may be an array with an element for each game (`control_flow.py`). As a set is one or two
 words, many games are vectors of words, and the machine works on eight or more games at a time.
@@ -33,7 +33,7 @@ _DISTANCES: Any = tuple(np.uint32(1 << i) for i in range(5))
 
 
 class Set36(NamedTuple):
-    """A set of places 0..35: two uint32 scalars of 18 bits."""
+    """A set of indices 0..35: two uint32 scalars of 18 bits."""
 
     low: jax.Array
     high: jax.Array
@@ -55,55 +55,55 @@ class Set36(NamedTuple):
         return lax.ne(_or(self.low, self.high), _ZERO)
 
     def size(self) -> jax.Array:
-        """int32: the number of places."""
+        """int32: the number of members."""
         return _count(self.low) + _count(self.high)
 
-    def has(self, place: jax.Array) -> jax.Array:
-        """bool: whether a place 0..35 is in the set."""
-        in_low = place < HALF
+    def has(self, index: jax.Array) -> jax.Array:
+        """bool: whether an index 0..35 is in the set."""
+        in_low = index < HALF
         word = where(in_low, self.low, self.high)
-        return _bit(word, where(in_low, place, place - HALF))
+        return _bit(word, where(in_low, index, index - HALF))
 
     def only_if(self, condition: jax.Array) -> "Set36":
         """This set if the condition holds, else the empty set."""
         return Set36(where(condition, self.low, _ZERO), where(condition, self.high, _ZERO))
 
     def first(self) -> "Set36":
-        """The set of its lowest place only; the empty set if it is empty."""
+        """The set of its lowest member only; the empty set if it is empty."""
         return Set36(_lowest_bit(self.low), where(self.low == _ZERO, _lowest_bit(self.high), _ZERO))
 
     def compression(self) -> "Compression":
-        """The plan by which `compressed` moves the places of this set to the front, in order."""
+        """The plan by which `compress` moves the indices of this set to the front, in order."""
         return Compression(_moves(self.low), _moves(self.high), _unsigned(_count(self.low)))
 
-    def compressed(self, kept: "Compression") -> "Set36":
-        """This set after removing all places that are not in the kept set.
+    def compress(self, kept: "Compression") -> "Set36":
+        """This set after removing all members that are not in the kept set.
 
-        The n-th place of the kept set becomes place n, as with `itertools.compress`.
+        The n-th member of the kept set becomes index n, as with `itertools.compress`.
         """
-        low, high = _compressed(self.low, kept.low), _compressed(self.high, kept.high)
+        low, high = _compress(self.low, kept.low), _compress(self.high, kept.high)
         first = _and(_or(low, _shift_left(high, kept.size_low)), _WORD)
         return Set36(first, _shift_right(high, _HALF - kept.size_low))
 
     def to_set32(self) -> "Set32":
-        """Its places below 32, as a set of 32."""
+        """Its indices below 32, as a set of 32."""
         return Set32(_or(self.low, _shift_left(self.high, _HALF)))
 
     @staticmethod
     def all_if(condition: jax.Array) -> "Set36":
-        """All 36 places if the condition holds, else none."""
+        """All 36 indices if the condition holds, else none."""
         word = where(condition, _WORD, _ZERO)
         return Set36(word, word)
 
     @staticmethod
-    def below(place: jax.Array) -> "Set36":
-        """All places less than `place`, which is 0..36."""
-        low, high = lax.min(place, np.int32(HALF)), lax.max(place - HALF, np.int32(0))
+    def below(index: jax.Array) -> "Set36":
+        """All indices less than `index`, which is 0..36."""
+        low, high = lax.min(index, np.int32(HALF)), lax.max(index - HALF, np.int32(0))
         return Set36(_bit_at(low) - _ONE, _bit_at(high) - _ONE)
 
 
 class Set32(NamedTuple):
-    """A set of places 0..31: one uint32 scalar."""
+    """A set of indices 0..31: one uint32 scalar."""
 
     word: jax.Array
 
@@ -124,47 +124,47 @@ class Set32(NamedTuple):
         return lax.ne(self.word, _ZERO)
 
     def size(self) -> jax.Array:
-        """int32: the number of places."""
+        """int32: the number of members."""
         return _count(self.word)
 
-    def has(self, place: jax.Array) -> jax.Array:
-        """bool: whether a place 0..31 is in the set."""
-        return _bit(self.word, place)
+    def has(self, index: jax.Array) -> jax.Array:
+        """bool: whether an index 0..31 is in the set."""
+        return _bit(self.word, index)
 
     def only_if(self, condition: jax.Array) -> "Set32":
         """This set if the condition holds, else the empty set."""
         return Set32(where(condition, self.word, _ZERO))
 
     def first(self) -> "Set32":
-        """The set of its lowest place only; the empty set if it is empty."""
+        """The set of its lowest member only; the empty set if it is empty."""
         return Set32(_lowest_bit(self.word))
 
     def compression(self) -> "_WordCompression":
         """See `Set36.compression`."""
         return _moves(self.word)
 
-    def compressed(self, kept: "_WordCompression") -> "Set32":
-        """See `Set36.compressed`."""
-        return Set32(_compressed(self.word, kept))
+    def compress(self, kept: "_WordCompression") -> "Set32":
+        """See `Set36.compress`."""
+        return Set32(_compress(self.word, kept))
 
     def shifted(self, distance: jax.Array) -> "Set32":
-        """All places moved up by a distance 0..31; places beyond 31 are dropped."""
+        """All indices moved up by a distance 0..31; indices beyond 31 are dropped."""
         return Set32(_shift_left(self.word, _unsigned(distance)))
 
     @staticmethod
     def all_if(condition: jax.Array) -> "Set32":
-        """All 32 places if the condition holds, else none."""
+        """All 32 indices if the condition holds, else none."""
         return Set32(where(condition, _EVERY, _ZERO))
 
     @staticmethod
-    def below(place: jax.Array) -> "Set32":
-        """All places less than `place`, which is 0..32."""
-        return Set32(_bit_at(place) - _ONE)
+    def below(index: jax.Array) -> "Set32":
+        """All indices less than `index`, which is 0..32."""
+        return Set32(_bit_at(index) - _ONE)
 
     @staticmethod
-    def of_slot(place: jax.Array) -> "Set32":
-        """The set of one place, 0..31."""
-        return Set32(_bit_at(place))
+    def of_slot(index: jax.Array) -> "Set32":
+        """The set of one index, 0..31."""
+        return Set32(_bit_at(index))
 
 
 # The element types of the game's sets.
@@ -191,24 +191,24 @@ def _xor(a: jax.Array, b: jax.Array) -> jax.Array:
     return lax.bitwise_xor(a, b)
 
 
-def _shift_left(word: jax.Array, places: jax.Array) -> jax.Array:
-    return lax.shift_left(word, places)
+def _shift_left(word: jax.Array, distance: jax.Array) -> jax.Array:
+    return lax.shift_left(word, distance)
 
 
-def _shift_right(word: jax.Array, places: jax.Array) -> jax.Array:
-    return lax.shift_right_logical(word, places)
+def _shift_right(word: jax.Array, distance: jax.Array) -> jax.Array:
+    return lax.shift_right_logical(word, distance)
 
 
-def _bit(word: jax.Array, place: jax.Array) -> jax.Array:
-    return lax.ne(_and(_shift_right(word, _unsigned(place)), _ONE), _ZERO)
+def _bit(word: jax.Array, index: jax.Array) -> jax.Array:
+    return lax.ne(_and(_shift_right(word, _unsigned(index)), _ONE), _ZERO)
 
 
-def _bit_at(place: jax.Array) -> jax.Array:
-    return _shift_left(_ONE, _unsigned(place))
+def _bit_at(index: jax.Array) -> jax.Array:
+    return _shift_left(_ONE, _unsigned(index))
 
 
-def _unsigned(number: jax.Array) -> jax.Array:
-    return lax.convert_element_type(number, np.uint32)
+def _unsigned(value: jax.Array) -> jax.Array:
+    return lax.convert_element_type(value, np.uint32)
 
 
 def _count(word: jax.Array) -> jax.Array:
@@ -231,7 +231,7 @@ class Compression(NamedTuple):
 
     low: _WordCompression
     high: _WordCompression
-    size_low: jax.Array  # uint32, places kept in the lower word
+    size_low: jax.Array  # uint32, indices kept in the lower word
 
 
 def _moves(kept: jax.Array) -> _WordCompression:
@@ -252,7 +252,7 @@ def _moves(kept: jax.Array) -> _WordCompression:
     return _WordCompression(all_kept, tuple(moves))
 
 
-def _compressed(word: jax.Array, moves: _WordCompression) -> jax.Array:
+def _compress(word: jax.Array, moves: _WordCompression) -> jax.Array:
     word = _and(word, moves.kept)
     for move, distance in zip(moves.moves, _DISTANCES, strict=True):
         moving = _and(word, move)
@@ -260,9 +260,9 @@ def _compressed(word: jax.Array, moves: _WordCompression) -> jax.Array:
     return word
 
 
-def constant(places: Iterable[int]) -> Set36:
+def constant(indices: Iterable[int]) -> Set36:
     """A set known at compile time (NumPy scalars)."""
-    bits = sum(1 << place for place in set(places))
+    bits = sum(1 << index for index in set(indices))
     return Set36(np.uint32(bits & int(_WORD)), np.uint32(bits >> HALF))  # type: ignore[arg-type]
 
 
@@ -293,7 +293,7 @@ def of_cell(cell: jax.Array) -> CellSet:
     """The set of one cell; empty for a cell outside 0..35."""
     low = _unsigned(cell)
     high = lax.sub(low, _HALF)
-    # A shift by more than 31 places gives 0, and so does one by less than 0, which is more than 31.
+    # A shift by more than 31 bits gives 0, and so does one by less than 0, which is more than 31.
     return CellSet(
         _and(_shift_left(_ONE, low), _WORD),
         _and(_shift_left(_ONE, high), _WORD),
@@ -302,22 +302,22 @@ def of_cell(cell: jax.Array) -> CellSet:
 
 def of_mask(mask: jax.Array) -> CellSet:
     """The set of the cells where a bool[36, ...] is true."""
-    places = lax.broadcasted_iota(jnp.uint32, (HALF, *mask.shape[1:]), 0)
+    indices = lax.broadcasted_iota(jnp.uint32, (HALF, *mask.shape[1:]), 0)
     halves = (mask[:HALF].astype(jnp.uint32), mask[HALF:].astype(jnp.uint32))
-    return CellSet(*(jnp.sum(half << places, axis=0, dtype=jnp.uint32) for half in halves))
+    return CellSet(*(jnp.sum(half << indices, axis=0, dtype=jnp.uint32) for half in halves))
 
 
-def row_cells(number: jax.Array) -> CellSet:
+def row_cells(row: jax.Array) -> CellSet:
     """The cells of a row 0..5."""
-    upper = number >= SIZE // 2
-    shift = _unsigned(SIZE * where(upper, number - SIZE // 2, number))
+    upper = row >= SIZE // 2
+    shift = _unsigned(SIZE * where(upper, row - SIZE // 2, row))
     cells = _FIRST_ROW.low << shift
     return CellSet(where(upper, 0, cells), where(upper, cells, 0))
 
 
-def col_cells(number: jax.Array) -> CellSet:
+def col_cells(col: jax.Array) -> CellSet:
     """The cells of a column 0..5."""
-    return CellSet(_FIRST_COL.low << _unsigned(number), _FIRST_COL.high << _unsigned(number))
+    return CellSet(_FIRST_COL.low << _unsigned(col), _FIRST_COL.high << _unsigned(col))
 
 
 # These move all cells of a set by one; cells that would leave the board are dropped.
@@ -414,17 +414,17 @@ def nth(cells: CellSet, n: jax.Array) -> jax.Array:
     """int32: the n-th cell of the set in ascending order, n from 0 to count - 1."""
     in_low = _count(cells.low)
     is_low = n < in_low
-    place = nth_bit(where(is_low, cells.low, cells.high), where(is_low, n, n - in_low))
-    return where(is_low, place, HALF + place)
+    index = nth_bit(where(is_low, cells.low, cells.high), where(is_low, n, n - in_low))
+    return where(is_low, index, HALF + index)
 
 
 def nth_bit(word: jax.Array, n: jax.Array) -> jax.Array:
-    """int32: the place of the n-th set bit of a uint32, n from 0 to its count - 1."""
-    place = jnp.zeros_like(n)
+    """int32: the index of the n-th set bit of a uint32, n from 0 to its count - 1."""
+    index = jnp.zeros_like(n)
     for width in (16, 8, 4, 2, 1):
-        part = (word >> _unsigned(place)) & np.uint32((1 << width) - 1)
+        part = (word >> _unsigned(index)) & np.uint32((1 << width) - 1)
         below = _count(part)
         skip = n >= below
         n = where(skip, n - below, n)
-        place = where(skip, place + width, place)
-    return place
+        index = where(skip, index + width, index)
+    return index

@@ -43,8 +43,8 @@ def select(condition: jax.Array, yes: _Tree, no: _Tree) -> _Tree:
 def looked_up(table: Sequence[int], index: jax.Array) -> jax.Array:
     """int32: the entry of a short table, as choices: kernels of TPUs have no gather."""
     entry = lax.full(index.shape, int(table[0]), np.int32)
-    for number, value in enumerate(table[1:], start=1):
-        entry = where(index == number, int(value), entry)
+    for i, value in enumerate(table[1:], start=1):
+        entry = where(index == i, int(value), entry)
     return entry
 
 

@@ -71,7 +71,7 @@ def _position_to_engine(position: Any, exit: int) -> dict[str, Any]:
         "transmissions": [
             engine.Transmission(**facts) for facts in _pieces(position.transmissions)
         ],
-        "owned": _numbers(position.acquired)[: position.owned.bit_count()],
+        "owned": _values_of(position.acquired)[: position.owned.bit_count()],
         "turn": position.turn,
         "show": bool(position.show),
         "calm": bool(position.calm),
@@ -79,34 +79,34 @@ def _position_to_engine(position: Any, exit: int) -> dict[str, Any]:
     }
 
 
-def _word(places: Any) -> Any:
-    """A set of Python numbers as one int, with bit i for place i."""
-    return places.word if isinstance(places, Set32) else places.low | places.high << HALF
+def _word(bits: Any) -> Any:
+    """A set of Python numbers as one int, with bit i for index i."""
+    return bits.word if isinstance(bits, Set32) else bits.low | bits.high << HALF
 
 
-def _numbers(planes: Any) -> list[int]:
-    """The number at each place, as a list."""
-    numbers = [0] * CELLS
+def _values_of(planes: Any) -> list[int]:
+    """The value at each index, as a list."""
+    values = [0] * CELLS
     for b, plane in enumerate(planes):
         word = _word(plane)
         while word:
             lowest = word & -word
-            numbers[lowest.bit_length() - 1] |= 1 << b
+            values[lowest.bit_length() - 1] |= 1 << b
             word ^= lowest
-    return numbers
+    return values
 
 
 def _pieces(pieces: Any) -> list[dict[str, Any]]:
     columns: dict[str, list[Any]] = {}
     for name, values in _vars(pieces).items():
         if isinstance(values, Coordinates):
-            rows, cols = _numbers(values.row), _numbers(values.col)
+            rows, cols = _values_of(values.row), _values_of(values.col)
             columns[name] = [row * SIZE + col for row, col in zip(rows, cols, strict=True)]
         elif isinstance(values, Set32 | Set36):
-            columns[name] = [bool(bit) for bit in _numbers((values,))]
+            columns[name] = [bool(bit) for bit in _values_of((values,))]
         elif isinstance(values, tuple):
-            columns[name] = _numbers(values)
-    columns["type"] = [EnemyType(kind) for kind in columns["type"]]
+            columns[name] = _values_of(values)
+    columns["type"] = [EnemyType(enemy_type) for enemy_type in columns["type"]]
     rows_of_facts = zip(*columns.values(), strict=True)
     return [dict(zip(columns, facts, strict=True)) for facts in rows_of_facts][: pieces.count]
 
@@ -114,23 +114,23 @@ def _pieces(pieces: Any) -> list[dict[str, Any]]:
 def _cells_to_engine(cells: Cells, exit: int) -> list[engine.Cell]:
     fields = _vars(cells)
     sets = {name: _word(bits) for name, bits in fields.items() if isinstance(bits, Set36)}
-    numbers = {name: _numbers(fields[name]) for name in ("credits", "energy", "value", "spawn")}
+    values = {name: _values_of(fields[name]) for name in ("credits", "energy", "value", "spawn")}
     board = []
     for index in range(CELLS):
         marks = {name: bool(bits >> index & 1) for name, bits in sets.items()}
         is_data = marks["data"]
-        value = numbers["value"][index]
+        value = values["value"][index]
         is_program = marks["blocks"] and not is_data
         board.append(
             engine.Cell(
                 Content.of_marks(marks, is_exit=index == exit),
-                credits=numbers["credits"][index],
-                energy=numbers["energy"][index],
+                credits=values["credits"][index],
+                energy=values["energy"][index],
                 siphoned=marks["siphoned"],
                 center=marks["center"],
                 points=value if is_data else 0,
                 program=value if is_program else 0,
-                spawn=numbers["spawn"][index],
+                spawn=values["spawn"][index],
                 holds_data=marks["questions"] and is_data,
             )
         )
@@ -158,8 +158,8 @@ def state_from_engine(state: engine.State) -> State:
     )
 
 
-def _int32(number: int) -> Any:
-    return np.int32(number)
+def _int32(value: int) -> Any:
+    return np.int32(value)
 
 
 def _scalars(dtype: Any, of: Any, names: Iterable[str]) -> dict[str, Any]:
@@ -167,7 +167,7 @@ def _scalars(dtype: Any, of: Any, names: Iterable[str]) -> dict[str, Any]:
 
 
 def _position_from_engine(position: engine.Position) -> Position:
-    owned: Any = np.uint32(sum(1 << number for number in position.owned))
+    owned: Any = np.uint32(sum(1 << program for program in position.owned))
     enemies, coming = position.enemies, position.transmissions
     return Position(
         player=Player(**_scalars(np.int32, position.player, _PLAYER)),
@@ -175,9 +175,9 @@ def _position_from_engine(position: engine.Position) -> Position:
         enemies=Enemies(
             count=_int32(len(enemies)),
             cell=_coordinates(_set32, [enemy.cell for enemy in enemies]),
-            type=_numbers_of(_set32, [enemy.type for enemy in enemies], "type"),
-            hp=_numbers_of(_set32, [enemy.hp for enemy in enemies], "hp"),
-            disabled=_numbers_of(_set32, [enemy.disabled for enemy in enemies], "disabled"),
+            type=_planes_of(_set32, [enemy.type for enemy in enemies], "type"),
+            hp=_planes_of(_set32, [enemy.hp for enemy in enemies], "hp"),
+            disabled=_planes_of(_set32, [enemy.disabled for enemy in enemies], "disabled"),
             stunned=_set32(enemy.stunned for enemy in enemies),
             from_schedule=_set32(enemy.from_schedule for enemy in enemies),
             from_siphon=_set32(enemy.from_siphon for enemy in enemies),
@@ -186,37 +186,37 @@ def _position_from_engine(position: engine.Position) -> Position:
         transmissions=Transmissions(
             count=_int32(len(coming)),
             cell=_coordinates(_set36, [piece.cell for piece in coming]),
-            turns=_numbers_of(_set36, [piece.turns for piece in coming], "turns"),
-            type=_numbers_of(_set36, [piece.type for piece in coming], "type"),
+            turns=_planes_of(_set36, [piece.turns for piece in coming], "turns"),
+            type=_planes_of(_set36, [piece.type for piece in coming], "type"),
             from_schedule=_set36(piece.from_schedule for piece in coming),
             from_siphon=_set36(piece.from_siphon for piece in coming),
         ),
         owned=owned,
-        acquired=_numbers_of(_set32, position.owned, "acquired"),
+        acquired=_planes_of(_set32, position.owned, "acquired"),
         **_scalars(np.int32, position, ("turn", "atk_uses")),
         **_scalars(np.bool_, position, ("show", "calm")),
     )
 
 
 def _set36(members: Iterable[Any]) -> Any:
-    """The set of the places whose member is true."""
-    return constant(place for place, member in enumerate(members) if member)
+    """The set of the indices whose member is true."""
+    return constant(index for index, member in enumerate(members) if member)
 
 
 def _set32(members: Iterable[Any]) -> Any:
-    word: Any = np.uint32(sum(1 << place for place, member in enumerate(members) if member))
+    word: Any = np.uint32(sum(1 << index for index, member in enumerate(members) if member))
     return EnemySet(word)
 
 
-def _numbers_of(make: Callable[[Iterable[Any]], Any], numbers: Sequence[int], field: str) -> Any:
+def _planes_of(make: Callable[[Iterable[Any]], Any], values: Sequence[int], field: str) -> Any:
     bits = range(NUM_PLANES[field])
-    return tuple(make(number >> bit & 1 for number in numbers) for bit in bits)
+    return tuple(make(value >> bit & 1 for value in values) for bit in bits)
 
 
 def _coordinates(make: Callable[[Iterable[Any]], Any], cells: list[int]) -> Coordinates[Any]:
     return Coordinates(
-        _numbers_of(make, [cell // SIZE for cell in cells], "row"),
-        _numbers_of(make, [cell % SIZE for cell in cells], "col"),
+        _planes_of(make, [cell // SIZE for cell in cells], "row"),
+        _planes_of(make, [cell % SIZE for cell in cells], "col"),
     )
 
 
@@ -229,10 +229,10 @@ def _cells_from_engine(cells: list[engine.Cell]) -> Cells:
         siphons=_set36(cell.content == Content.SIPHON for cell in cells),
         siphoned=_set36(cell.siphoned for cell in cells),
         center=_set36(cell.center for cell in cells),
-        credits=_numbers_of(_set36, [cell.credits for cell in cells], "credits"),
-        energy=_numbers_of(_set36, [cell.energy for cell in cells], "energy"),
-        value=_numbers_of(_set36, values, "value"),
-        spawn=_numbers_of(_set36, [cell.spawn for cell in cells], "spawn"),
+        credits=_planes_of(_set36, [cell.credits for cell in cells], "credits"),
+        energy=_planes_of(_set36, [cell.energy for cell in cells], "energy"),
+        value=_planes_of(_set36, values, "value"),
+        spawn=_planes_of(_set36, [cell.spawn for cell in cells], "spawn"),
     )
 
 

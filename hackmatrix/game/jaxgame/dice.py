@@ -28,7 +28,7 @@ def _mix(
     return x, y, z, w
 
 
-def bounded(word: jax.Array, n: jax.Array | int) -> jax.Array:
+def to_range(word: jax.Array, n: jax.Array | int) -> jax.Array:
     """int32 0..n-1, n < 65536: the high word of the product, in 32 bits."""
     n = jnp.asarray(n).astype(jnp.uint32)
     low = ((word & 0xFFFF) * n) >> 16
@@ -52,4 +52,4 @@ class Dice(NamedTuple):
             options: int32, number of options, 1..65535 (the Python engine takes the options).
             index: int32, counts the draws of this site; an array makes as many draws.
         """
-        return bounded(draw(self.stream, self.episode, self.clock, site, index), options)
+        return to_range(draw(self.stream, self.episode, self.clock, site, index), options)

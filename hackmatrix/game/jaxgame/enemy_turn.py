@@ -32,7 +32,7 @@ from hackmatrix.game.jaxgame.state import (
     Enemies,
     State,
     Transmissions,
-    saturated,
+    saturate,
 )
 from hackmatrix.game.rules.board import CELLS
 from hackmatrix.game.rules.chance import SCHEDULED_SPAWN, Site
@@ -40,10 +40,11 @@ from hackmatrix.game.rules.enemies import MAX_ENEMIES, MAX_HP, STEPS_PER_TURN, E
 
 _Tree = TypeVar("_Tree")
 
-_ACT_TWICE = [kind for kind in EnemyType if STEPS_PER_TURN[kind] > 1]
+_ACT_TWICE = [enemy_type for enemy_type in EnemyType if STEPS_PER_TURN[enemy_type] > 1]
 # For each bit of hp: the types whose full hp has that bit set.
 _TYPES_BY_HP_BIT = [
-    [kind for kind in EnemyType if MAX_HP[kind] >> bit & 1] for bit in range(NUM_PLANES["hp"])
+    [enemy_type for enemy_type in EnemyType if MAX_HP[enemy_type] >> bit & 1]
+    for bit in range(NUM_PLANES["hp"])
 ]
 
 
@@ -59,7 +60,7 @@ def begin_turn(state: State, active: jax.Array, gone: TransmissionSet) -> tuple[
         The state, and bool whether the turn takes place.
     """
     runs = active & ~state.step
-    state = replace(state, step=state.step & ~active, turn=saturated(state.turn + runs))
+    state = replace(state, step=state.step & ~active, turn=saturate(state.turn + runs))
     return land_transmissions(state, runs, gone), runs
 
 
@@ -84,15 +85,15 @@ def _with_landed(enemies: Enemies, coming: Transmissions, landing: TransmissionS
     """Appends the enemies that landing transmissions become."""
     hp = [planes.one_of(coming.type, kinds) for kinds in _TYPES_BY_HP_BIT]
     facts = (landing, hp, coming.cell, coming.type, coming.from_schedule, coming.from_siphon)
-    everyone, hp, cell, kind, from_schedule, from_siphon = jax.tree.map(
+    everyone, hp, cell, types, from_schedule, from_siphon = jax.tree.map(
         lambda slots: slots.to_set32().shifted(enemies.count),
-        planes.compressed(facts, landing),
+        planes.compress(facts, landing),
         is_leaf=planes.is_set,
     )
     return Enemies(
         count=enemies.count + landing.size(),
         cell=_both(enemies.cell, cell),
-        type=_both(enemies.type, kind),
+        type=_both(enemies.type, types),
         hp=_both(enemies.hp, tuple(hp)),
         disabled=(enemies.disabled[0] | everyone, *enemies.disabled[1:]),  # 1 turn
         stunned=enemies.stunned,
@@ -124,7 +125,7 @@ class Movement(NamedTuple):
 
     to_act: EnemySet  # those still to act in this sub-step
     sub_step: jax.Array  # int32, 0 or 1
-    place: jax.Array  # int32, how many have acted in this sub-step
+    num_acted: jax.Array  # int32, how many have acted in this sub-step
     have_hit: EnemySet
     cell: Coordinates[EnemySet]  # like `Enemies.cell`
     last: Coordinates[EnemySet]  # like `Enemies.last`
@@ -146,7 +147,7 @@ def begin_movement(state: State, active: jax.Array) -> tuple[State, Movement, Gr
     movement = Movement(
         to_act=able,
         sub_step=zero,
-        place=zero,
+        num_acted=zero,
         have_hit=NOBODY,
         cell=enemies.cell,
         last=enemies.last,
@@ -196,7 +197,7 @@ def act(movement: Movement, ground: Ground) -> Movement:
     return Movement(
         to_act=to_act | (ground.act_twice & ~have_hit).only_if(next_sub_step),
         sub_step=movement.sub_step + next_sub_step,
-        place=where(next_sub_step, 0, movement.place + acted.any()),
+        num_acted=where(next_sub_step, 0, movement.num_acted + acted.any()),
         have_hit=have_hit,
         cell=movement.cell.moved(moves, answer),
         last=movement.last.moved(is_seen, answer),
@@ -209,9 +210,9 @@ def act(movement: Movement, ground: Ground) -> Movement:
 
 def _next_enemy(movement: Movement, ground: Ground) -> jax.Array:
     """int32: the slot of a randomly drawn enemy among those still to act."""
-    index = movement.sub_step * MAX_ENEMIES + movement.place
-    number = ground.dice.choose(Site.ENEMY_ORDER, movement.to_act.size(), index)
-    return bitboard.nth_bit(movement.to_act.word, number)
+    index = movement.sub_step * MAX_ENEMIES + movement.num_acted
+    nth = ground.dice.choose(Site.ENEMY_ORDER, movement.to_act.size(), index)
+    return bitboard.nth_bit(movement.to_act.word, nth)
 
 
 def finish_turn(state: State, movement: Movement, active: jax.Array) -> State:
@@ -232,7 +233,7 @@ def spawn_due(state: State, active: jax.Array) -> State:
     first = where(scheduled, SCHEDULED_SPAWN, SCHEDULED_SPAWN + 1)
     count = scheduled + jnp.minimum(pending, CELLS)
     state = spawn(state, count, scheduled=scheduled, owed=pending > 0, first=first)
-    next_task = saturated(state.turn + state.interval)
+    next_task = saturate(state.turn + state.interval)
     return replace(
         state,
         next_task=where(scheduled, next_task, state.next_task),

@@ -33,7 +33,7 @@ from hackmatrix.game.jaxgame.observation import (
     extra_features,
     owned_features,
     player_features,
-    scaled,
+    scale,
 )
 from hackmatrix.game.rules.board import CELLS, MAX_POINTS, Content
 from hackmatrix.game.rules.observation import (
@@ -54,7 +54,7 @@ from hackmatrix.game.rules.programs import PROGRAMS
 
 _FIRST_CELL = PLAYER_FEATURES + len(PROGRAMS)  # index of the first feature of cell 0
 _CHANNELS = CELL_CHANNELS + EXTRA_CELL_CHANNELS
-_PLACE = channel_starts(_CHANNELS)
+_STARTS = channel_starts(_CHANNELS)
 _DENSE = ("spawn", "credits", "energy")  # channels in the dense part
 _EXTRA_DENSE = ("enemies_seen", "in_fire", "exit_distance")
 
@@ -190,7 +190,7 @@ class HackMatrixFeatureRows:
 
     def _dense(self, record: jax.Array, cells: CellBytes) -> jax.Array:
         channels = _dense_channels(self._full)
-        parts = [scaled(channel, cells.field(channel.name)) for channel in channels]
+        parts = [scale(channel, cells.field(channel.name)) for channel in channels]
         parts += [player_features(record), owned_features(record)]
         if self._full:
             parts += [extra_features(record)]
@@ -221,7 +221,7 @@ def _table(full: bool) -> _Table:
 
 def _dense_columns(full: bool) -> np.ndarray:
     cells = np.arange(CELLS)
-    columns = [_column(_PLACE[channel.name], cells) for channel in _dense_channels(full)]
+    columns = [_column(_STARTS[channel.name], cells) for channel in _dense_channels(full)]
     columns += [np.arange(_FIRST_CELL)]
     if full:
         columns += [np.arange(CLASSIC_SIZE + CELLS * EXTRA_CELL_FEATURES, FEATURE_SIZE["full"])]

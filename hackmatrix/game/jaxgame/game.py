@@ -115,7 +115,7 @@ class ActionTaken(NamedTuple):
     """An action in progress: its results up to the enemies' movement."""
 
     before: Before
-    number: jax.Array  # int32, -1 if it is not valid
+    action: jax.Array  # int32, -1 if it is not valid
     running: jax.Array  # bool, whether the game had not ended before
     kills: jax.Array  # int32, kills that give a reward
     picked_up: jax.Array  # bool, whether a data siphon was picked up by walking
@@ -176,25 +176,32 @@ def _apply_once(rule: Callable[[State], tuple[State, _T]], state: State) -> tupl
     return undo.with_rows(new, state.saved.rows), result
 
 
-def finish_step(state: State, taken: ActionTaken, movement: Movement) -> tuple[State, Outcome]:
+def finish_step(
+    state: State, in_progress: ActionTaken, movement: Movement
+) -> tuple[State, Outcome]:
     """The part of the step after the enemies' movement.
 
     The next stage is not generated yet (`Outcome.begins_stage`).
     """
-    state = finish_turn(state, movement, taken.enemies_move)
-    valid = taken.number != _NOTHING
+    state = finish_turn(state, movement, in_progress.enemies_move)
+    valid = in_progress.action != _NOTHING
     died = valid & (state.player.hp == 0)
     over = where(
-        died, Ending.DIED, where(taken.running & ~valid, Ending.INVALID_ACTION, state.over)
+        died, Ending.DIED, where(in_progress.running & ~valid, Ending.INVALID_ACTION, state.over)
     )
     state = replace(state, over=over)
     parts = reward_parts(
-        taken.before, state, taken.number, taken.kills, taken.picked_up, taken.completed
+        in_progress.before,
+        state,
+        in_progress.action,
+        in_progress.kills,
+        in_progress.picked_up,
+        in_progress.completed,
     )
     return state, Outcome(
         parts=jnp.where(valid, parts, 0),
-        stage_completed=taken.completed,
-        begins_stage=taken.completed & (over == Ending.RUNNING),
+        stage_completed=in_progress.completed,
+        begins_stage=in_progress.completed & (over == Ending.RUNNING),
     )
 
 
@@ -209,12 +216,12 @@ def act(
         are still in their list.
     """
     is_direction = (action >= 0) & (action < SIPHON)
-    number = where(action >= FIRST_PROGRAM, action - FIRST_PROGRAM, _NOTHING)
+    program = where(action >= FIRST_PROGRAM, action - FIRST_PROGRAM, _NOTHING)
     came_from = state.player.cell
     state, hit, picked_up = go(state, action, is_direction)
-    entered = (is_direction & (state.player.cell != came_from)) | (number == ProgramId.WARP)
+    entered = (is_direction & (state.player.cell != came_from)) | (program == ProgramId.WARP)
     state = siphon(state, action == SIPHON)
-    state, effect = run(state, number)
+    state, effect = run(state, program)
     blow = compute_once(action != _NOTHING, lambda: select(is_direction, hit, effect))
     state, kills = attack(state, blow)
     return state, (kills, picked_up, entered, blow.gone & state.transmissions.alive)

@@ -105,20 +105,20 @@ def play(
     state: State, action: jax.Array, newest_saved: jax.Array, stops: jax.Array, *, restarts: bool
 ) -> tuple[State, _KernelStep]:
     """The step of a block of games; arguments as `step`, without the saved rows."""
-    state, taken = game.begin_step(state, action, newest_saved)
-    state, movement, ground = enemy_turn.begin_movement(state, taken.enemies_move)
+    state, in_progress = game.begin_step(state, action, newest_saved)
+    state, movement, ground = enemy_turn.begin_movement(state, in_progress.enemies_move)
     movement = repeat_while(
         lambda movement: movement.to_act.any(),
         lambda movement: enemy_turn.act(movement, ground),
         movement,
     )
-    state, outcome = game.finish_step(state, taken, movement)
-    state = undo.save(state, taken.enemies_move)
+    state, outcome = game.finish_step(state, in_progress, movement)
+    state = undo.save(state, in_progress.enemies_move)
     ended = (state.over != Ending.RUNNING) | (stops != 0)
     due = batch.Due(outcome.begins_stage, ended & restarts)
     new, observation, final_observation = _begin_due(state, due)
     return new, _KernelStep(
-        saves=taken.enemies_move,
+        saves=in_progress.enemies_move,
         newest=state.saved.newest,
         position=jnp.stack(undo.snapshot(state)),
         parts=outcome.parts,
@@ -189,59 +189,59 @@ def _begun(state: State, same_game: jax.Array, wanted: jax.Array) -> State:
 def _first_valid_layout(plan: BoardPlan, wanted: jax.Array) -> jax.Array:
     """int32[8, 128]: the first attempt that gives a valid layout, `LAYOUT_TRIES` if there is none.
 
-    Few games want one, and some of them need dozens of attempts. So the 128 places of a row are
-    shared by its games that do: with 3 or 4 of them, place l makes attempt l / 4 of game l % 4.
+    Few games want one, and some of them need dozens of attempts. So the 128 lanes of a row are
+    shared by its games that do: with 3 or 4 of them, lane l makes attempt l / 4 of game l % 4.
     """
-    place = lax.broadcasted_iota(jnp.int32, wanted.shape, 1)
-    before = _up_to(wanted, place)  # games that want one, up to each place
-    number = _from(before, jnp.full_like(place, _ROW - 1))
-    shares = sum(((number > share) for share in _DISTANCES), jnp.zeros_like(place))
-    games = 1 << shares  # places side by side for different games, at least as many as there are
-    rank = place & (games - 1)
-    chosen = _nth_place(before, rank)
+    lane = lax.broadcasted_iota(jnp.int32, wanted.shape, 1)
+    before = _up_to(wanted, lane)  # games that want one, up to each lane
+    num_wanting = _from(before, jnp.full_like(lane, _ROW - 1))
+    shares = sum(((num_wanting > share) for share in _DISTANCES), jnp.zeros_like(lane))
+    games = 1 << shares  # lanes side by side for different games, at least as many as there are
+    rank = lane & (games - 1)
+    chosen = _nth_lane(before, rank)
     theirs = jax.tree.map(lambda x: _from(x, chosen), plan)
-    is_theirs = rank < number
+    is_theirs = rank < num_wanting
 
     def try_some(tries: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-        first, found = tries
-        attempt = first + (place >> shares)
+        first, first_valid = tries
+        attempt = first + (lane >> shares)
         valid = is_valid_layout(draw_layout(theirs, attempt), theirs.exit)
-        found = jnp.minimum(found, where(valid & is_theirs, attempt, LAYOUT_TRIES))
-        for distance in _DISTANCES:  # the least of all places of a game
-            other = jnp.minimum(found, _from(found, place ^ distance))
-            found = where(games <= distance, other, found)
-        return first + (_ROW >> shares), jnp.minimum(found, LAYOUT_TRIES)
+        first_valid = jnp.minimum(first_valid, where(valid & is_theirs, attempt, LAYOUT_TRIES))
+        for distance in _DISTANCES:  # the least of all lanes of a game
+            other = jnp.minimum(first_valid, _from(first_valid, lane ^ distance))
+            first_valid = where(games <= distance, other, first_valid)
+        return first + (_ROW >> shares), jnp.minimum(first_valid, LAYOUT_TRIES)
 
-    start = jnp.zeros_like(place), jnp.full_like(place, LAYOUT_TRIES)
-    _, found = repeat_while(
+    start = jnp.zeros_like(lane), jnp.full_like(lane, LAYOUT_TRIES)
+    _, first_valid = repeat_while(
         lambda tries: is_theirs & (tries[0] < LAYOUT_TRIES) & (tries[1] == LAYOUT_TRIES),
         try_some,
         start,
     )
-    return _from(found, before - 1)
+    return _from(first_valid, before - 1)
 
 
 _ROW = 128
 _DISTANCES = (1, 2, 4, 8, 16, 32, 64)
 
 
-def _from(x: jax.Array, places: jax.Array) -> jax.Array:
-    """[8, 128]: the values at other places of the same row; places wrap around at its end."""
-    return jnp.take_along_axis(x, places & (_ROW - 1), axis=1, mode="promise_in_bounds")
+def _from(x: jax.Array, lanes: jax.Array) -> jax.Array:
+    """[8, 128]: the values at other lanes of the same row; lanes wrap around at its end."""
+    return jnp.take_along_axis(x, lanes & (_ROW - 1), axis=1, mode="promise_in_bounds")
 
 
-def _up_to(flags: jax.Array, place: jax.Array) -> jax.Array:
-    """int32[8, 128]: how many flags of its row are set up to each place."""
+def _up_to(flags: jax.Array, lane: jax.Array) -> jax.Array:
+    """int32[8, 128]: how many flags of its row are set up to each lane."""
     count = flags.astype(jnp.int32)
     for distance in _DISTANCES:
-        count += where(place >= distance, _from(count, place - distance), 0)
+        count += where(lane >= distance, _from(count, lane - distance), 0)
     return count
 
 
-def _nth_place(before: jax.Array, rank: jax.Array) -> jax.Array:
-    """int32[8, 128]: the place of the flag with each rank, from what `_up_to` returned."""
-    place = jnp.zeros_like(rank)
+def _nth_lane(before: jax.Array, rank: jax.Array) -> jax.Array:
+    """int32[8, 128]: the lane of the flag with each rank, from what `_up_to` returned."""
+    lane = jnp.zeros_like(rank)
     for distance in reversed(_DISTANCES):
-        is_further = _from(before, place + distance - 1) <= rank
-        place = where(is_further, place + distance, place)
-    return place
+        is_further = _from(before, lane + distance - 1) <= rank
+        lane = where(is_further, lane + distance, lane)
+    return lane

@@ -26,7 +26,7 @@ GAMES_OF_A_BLOCK = 8 * 128
 _WIDTH = 32  # bits of a word
 
 
-@partial(jax.tree_util.register_dataclass, data_fields=["words"], meta_fields=["rows", "dtype"])
+@partial(jax.tree_util.register_dataclass, data_fields=["packed"], meta_fields=["rows", "dtype"])
 @dataclass(frozen=True)
 class Bytes:
     """Numbers of a byte each, as a rule returns them: they leave the kernel as [rows, n].
@@ -35,7 +35,7 @@ class Bytes:
     kernel is given come to its rule.
     """
 
-    words: jax.Array  # uint32[k, ...], each of four rows, the first in the lowest bits
+    packed: jax.Array  # uint32[k, ...], each of four rows, the first in the lowest bits
     rows: int  # at most 4 k
     dtype: Any = np.uint8
 
@@ -52,27 +52,27 @@ def in_blocks(
         others: trees of such arrays. n is a multiple of 1,024.
         interpret: whether JAX plays the kernel, on a machine without a TPU.
     """
-    given, tree = jax.tree.flatten((state, *others))
-    games = given[0].shape[-1]
-    ins = [_Port(x.shape[:-1], x.dtype) for x in given]
+    inputs_flat, tree = jax.tree.flatten((state, *others))
+    games = inputs_flat[0].shape[-1]
+    ins = [_Port(x.shape[:-1], x.dtype) for x in inputs_flat]
     traced, results = jax.make_jaxpr(rule, return_shape=True)(
         *jax.tree.unflatten(tree, [port.inside for port in ins])
     )
-    made, made_tree = jax.tree.flatten(results, is_leaf=lambda x: isinstance(x, Bytes))
+    results_flat, made_tree = jax.tree.flatten(results, is_leaf=lambda x: isinstance(x, Bytes))
     outs = [
         _Port((x.rows,), x.dtype) if isinstance(x, Bytes) else _Port(x.shape[:-2], x.dtype)
-        for x in made
+        for x in results_flat
     ]
 
     def kernel(*references: Any) -> None:
         *ports, scratch = references
         inputs, outputs = ports[: len(ins)], ports[len(ins) :]
         values = [port.read(x, scratch) for port, x in zip(ins, inputs, strict=True)]
-        results = evaluated(traced, *values)
+        results = evaluate(traced, *values)
         for port, x, value in zip(outs, outputs, results, strict=True):
             port.write(x, value, scratch)
 
-    words = max(port.words for port in ins + outs)
+    num_words = max(port.num_words for port in ins + outs)
     call = pl.pallas_call(
         kernel,
         grid=(games // GAMES_OF_A_BLOCK,),
@@ -80,13 +80,13 @@ def in_blocks(
         out_specs=[port.spec for port in outs],
         out_shape=[port.outside(games) for port in outs],
         input_output_aliases={i: i for i in range(len(jax.tree.leaves(state)))},
-        scratch_shapes=[pltpu.VMEM((words * BLOCK[0], BLOCK[1]), np.dtype(np.uint32))],
+        scratch_shapes=[pltpu.VMEM((num_words * BLOCK[0], BLOCK[1]), np.dtype(np.uint32))],
         # Blocks do not depend on each other: those of a v4 or v5p go to both of its cores.
         compiler_params=pltpu.CompilerParams(dimension_semantics=("parallel",)),
         interpret=interpret,
     )
-    results = call(*(port.put(x, games) for port, x in zip(ins, given, strict=True)))
-    out = [port.taken(x, games) for port, x in zip(outs, results, strict=True)]
+    results = call(*(port.put(x, games) for port, x in zip(ins, inputs_flat, strict=True)))
+    out = [port.take(x, games) for port, x in zip(outs, results, strict=True)]
     return jax.tree.unflatten(made_tree, out)
 
 
@@ -94,7 +94,7 @@ class _Port(NamedTuple):
     """An array that a kernel is given or makes, and how it gets in or out.
 
     A vector [n] is in a TPU's memory as its registers are: 1,024 games a tile. A tile of a matrix
-    [k, n] has eight rows of 128 games; its words take their places by way of a scratch memory.
+    [k, n] has eight rows of 128 games; its words get there by way of a scratch memory.
     """
 
     before: tuple[int, ...]  # () of a vector, (k,) of a matrix
@@ -106,7 +106,7 @@ class _Port(NamedTuple):
         return self.dtype in (np.uint8, np.int8)
 
     @property
-    def words(self) -> int:
+    def num_words(self) -> int:
         """Words of each game that it takes, in whole tiles."""
         (rows,) = self.before or (1,)
         return -(-rows // 8) * (2 if self.is_bytes else 8)
@@ -123,7 +123,7 @@ class _Port(NamedTuple):
         """Where a block of it is."""
         if not self.before:
             return pl.BlockSpec(BLOCK, lambda i: (i, 0))
-        rows = self.words * (4 if self.is_bytes else 1)
+        rows = self.num_words * (4 if self.is_bytes else 1)
         return pl.BlockSpec((rows, GAMES_OF_A_BLOCK), lambda i: (0, i))
 
     def outside(self, games: int) -> jax.ShapeDtypeStruct:
@@ -137,7 +137,7 @@ class _Port(NamedTuple):
         """The array of `n` games as the kernel gets it."""
         return _as_word(x).reshape(self.outside(games).shape)
 
-    def taken(self, x: jax.Array, games: int) -> jax.Array:
+    def take(self, x: jax.Array, games: int) -> jax.Array:
         """The array that the kernel made, as the caller gets it."""
         return _as(self.dtype, x.reshape(*self.before, games))
 
@@ -145,10 +145,10 @@ class _Port(NamedTuple):
         """The value of a block; the scratch memory is uint32[8 x words, 128]."""
         if not self.before:
             return _as(self.dtype, reference[...])
-        for rows, lanes, places in self._tiles():
-            scratch[places, :] = pltpu.bitcast(reference[rows, lanes], np.uint32)
-        words = range(self.inside.shape[0])
-        value = jnp.stack([scratch[word * BLOCK[0] : (word + 1) * BLOCK[0], :] for word in words])
+        for rows, lanes, slots in self._tiles():
+            scratch[slots, :] = pltpu.bitcast(reference[rows, lanes], np.uint32)
+        depth = range(self.inside.shape[0])
+        value = jnp.stack([scratch[word * BLOCK[0] : (word + 1) * BLOCK[0], :] for word in depth])
         return _bits_as(self.inside.dtype, value)
 
     def write(self, reference: Any, value: Any, scratch: Any) -> None:
@@ -157,23 +157,23 @@ class _Port(NamedTuple):
             reference[...] = _as_word(value)
             return
         for word in range(value.shape[0]):
-            places = slice(word * BLOCK[0], (word + 1) * BLOCK[0])
-            scratch[places, :] = _bits_as(np.uint32, value[word])
-        for rows, lanes, places in self._tiles():
-            reference[rows, lanes] = pltpu.bitcast(scratch[places, :], self.dtype)
+            slots = slice(word * BLOCK[0], (word + 1) * BLOCK[0])
+            scratch[slots, :] = _bits_as(np.uint32, value[word])
+        for rows, lanes, slots in self._tiles():
+            reference[rows, lanes] = pltpu.bitcast(scratch[slots, :], self.dtype)
 
     def _tiles(self) -> Iterator[tuple[slice, slice, Any]]:
-        """The tiles of a block: rows, games, and the places of its words in the scratch memory.
+        """The tiles of a block: rows, games, and the rows of its words in the scratch memory.
 
         There each word of the 1,024 games is a tile.
         """
-        words = 2 if self.is_bytes else 8  # in each tile, which has eight rows
-        for tile in range(self.words // words):
+        height = 2 if self.is_bytes else 8  # in each tile, which has eight rows
+        for tile in range(self.num_words // height):
             for row in range(BLOCK[0]):
                 yield (
                     slice(tile * 8, (tile + 1) * 8),
                     slice(row * BLOCK[1], (row + 1) * BLOCK[1]),
-                    pl.ds(tile * words * BLOCK[0] + row, words, BLOCK[0]),
+                    pl.ds(tile * height * BLOCK[0] + row, height, BLOCK[0]),
                 )
 
 
@@ -181,22 +181,22 @@ def _bits_as(dtype: Any, x: Any) -> Any:
     return x if x.dtype == dtype else lax.bitcast_convert_type(x, dtype)
 
 
-def evaluated(traced: ClosedJaxpr, *arguments: Any) -> list[Any]:
+def evaluate(traced: ClosedJaxpr, *arguments: Any) -> list[Any]:
     """The results of a traced function, with what Mosaic does not take put otherwise."""
     jaxpr = traced.jaxpr
-    values: dict[Any, Any] = dict(zip(jaxpr.constvars, map(_known, traced.consts), strict=True))
+    values: dict[Any, Any] = dict(zip(jaxpr.constvars, map(_constant, traced.consts), strict=True))
     values |= dict(zip(jaxpr.invars, arguments, strict=True))
 
     def read(x: Any) -> Any:
         if not isinstance(x, Literal):
             return values[x]
         literal: Any = x
-        return _known(np.asarray(literal.val, literal.aval.dtype))
+        return _constant(np.asarray(literal.val, literal.aval.dtype))
 
     for eqn in _used(jaxpr):
         rule: Callable[..., list[Any]] = _RULES.get(eqn.primitive.name, _as_it_is)
-        made = rule(eqn, *map(read, eqn.invars))
-        values.update(zip(eqn.outvars, made, strict=True))
+        results = rule(eqn, *map(read, eqn.invars))
+        values.update(zip(eqn.outvars, results, strict=True))
     return list(map(read, jaxpr.outvars))
 
 
@@ -216,23 +216,23 @@ def _as_it_is(eqn: JaxprEqn, *arguments: Any) -> list[Any]:
     if all(isinstance(x, np.generic) for x in arguments) and first.shape == ():
         with jax.ensure_compile_time_eval():  # numbers known now, such as the index of a round
             return [np.asarray(bind())[()]]
-    made = bind()
-    return list(made) if eqn.primitive.multiple_results else [made]
+    results = bind()
+    return list(results) if eqn.primitive.multiple_results else [results]
 
 
 def _written_out(eqn: JaxprEqn, *arguments: Any) -> list[Any]:
-    return evaluated(eqn.params["jaxpr"], *arguments)
+    return evaluate(eqn.params["jaxpr"], *arguments)
 
 
 def _while(eqn: JaxprEqn, *arguments: Any) -> list[Any]:
     condition, body = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
     first, second = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
-    asked, used = arguments[:first], arguments[first : first + second]
+    condition_arguments, body_arguments = arguments[:first], arguments[first : first + second]
     start = arguments[first + second :]
     dtypes = [x.dtype for x in _results(eqn)]
     end = lax.while_loop(
-        lambda words: evaluated(condition, *asked, *_all_as(dtypes, words))[0],
-        lambda words: _as_words(evaluated(body, *used, *_all_as(dtypes, words))),
+        lambda carry: evaluate(condition, *condition_arguments, *_all_as(dtypes, carry))[0],
+        lambda carry: _as_words(evaluate(body, *body_arguments, *_all_as(dtypes, carry))),
         _as_words(start),
     )
     return _all_as(dtypes, end)
@@ -241,23 +241,23 @@ def _while(eqn: JaxprEqn, *arguments: Any) -> list[Any]:
 def _cond(eqn: JaxprEqn, index: Any, *arguments: Any) -> list[Any]:
     branches = eqn.params["branches"]
     if isinstance(index, np.generic):
-        return evaluated(branches[int(index)], *arguments)
+        return evaluate(branches[int(index)], *arguments)
     dtypes = [x.dtype for x in _results(eqn)]
-    sides = [lambda side=side: _as_words(evaluated(side, *arguments)) for side in branches]
+    sides = [lambda side=side: _as_words(evaluate(side, *arguments)) for side in branches]
     return _all_as(dtypes, lax.cond(index != 0, sides[1], sides[0]))
 
 
 def _scan(eqn: JaxprEqn, *arguments: Any) -> list[Any]:
     constants, carried = eqn.params["num_consts"], eqn.params["num_carry"]
-    used, carry = arguments[:constants], list(arguments[constants : constants + carried])
-    each = arguments[constants + carried :]
+    body_arguments, carry = arguments[:constants], list(arguments[constants : constants + carried])
+    xs = arguments[constants + carried :]
     assert not eqn.params["reverse"]
-    made = []
+    results = []
     for i in range(eqn.params["length"]):
-        out = evaluated(eqn.params["jaxpr"], *used, *carry, *(x[i] for x in each))
+        out = evaluate(eqn.params["jaxpr"], *body_arguments, *carry, *(x[i] for x in xs))
         carry = out[:carried]
-        made.append(out[carried:])
-    return [*carry, *(jnp.stack(column) for column in zip(*made, strict=True))]
+        results.append(out[carried:])
+    return [*carry, *(jnp.stack(column) for column in zip(*results, strict=True))]
 
 
 def _platform(eqn: JaxprEqn) -> list[Any]:
@@ -275,7 +275,7 @@ def _any(eqn: JaxprEqn, flags: Any) -> list[Any]:
     return [jnp.max(_as_word(flags), axis=eqn.params["axes"]) > 0]
 
 
-def _known(x: Any) -> Any:
+def _constant(x: Any) -> Any:
     """Numbers known now, as a kernel takes them: an array [k, 1, 1] is written out.
 
     Those of 16 bits have 32, as not every TPU calculates with less.
@@ -293,23 +293,23 @@ def _converted(eqn: JaxprEqn, x: Any) -> list[Any]:
 
 def _joined(eqn: JaxprEqn, *parts: Any) -> list[Any]:
     """Mosaic joins no bools."""
-    (made,) = _results(eqn)
-    return [_as(made.dtype, x) for x in _as_it_is(eqn, *map(_as_word, parts))]
+    (shape,) = _results(eqn)
+    return [_as(shape.dtype, x) for x in _as_it_is(eqn, *map(_as_word, parts))]
 
 
-def _sum(eqn: JaxprEqn, words: Any) -> list[Any]:
+def _sum(eqn: JaxprEqn, values: Any) -> list[Any]:
     """Mosaic sums no unsigned words; as signed ones they come out the same."""
-    total = jnp.sum(words.astype(np.int32), axis=eqn.params["axes"])
-    return [total.astype(words.dtype)]
+    total = jnp.sum(values.astype(np.int32), axis=eqn.params["axes"])
+    return [total.astype(values.dtype)]
 
 
-def _shift(eqn: JaxprEqn, word: Any, places: Any) -> list[Any]:
-    (shifted,) = _as_it_is(eqn, word, places)
-    if isinstance(places, np.generic):
-        assert int(places) < _WIDTH
+def _shift(eqn: JaxprEqn, word: Any, distance: Any) -> list[Any]:
+    (shifted,) = _as_it_is(eqn, word, distance)
+    if isinstance(distance, np.generic):
+        assert int(distance) < _WIDTH
         return [shifted]
-    places = jnp.broadcast_to(places, shifted.shape).astype(np.uint32)
-    is_short = places < np.uint32(_WIDTH)
+    distance = jnp.broadcast_to(distance, shifted.shape).astype(np.uint32)
+    is_short = distance < np.uint32(_WIDTH)
     return [lax.select(is_short, shifted, jnp.zeros_like(shifted))]
 
 
@@ -353,5 +353,5 @@ def _as_words(values: Sequence[Any]) -> list[Any]:
     return list(map(_as_word, values))
 
 
-def _all_as(dtypes: Sequence[Any], words: Sequence[Any]) -> list[Any]:
-    return list(map(_as, dtypes, words))
+def _all_as(dtypes: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+    return list(map(_as, dtypes, values))

@@ -18,7 +18,7 @@ from hackmatrix.game.jaxgame.bitboard import (
     row_of,
 )
 from hackmatrix.game.jaxgame.control_flow import for_all, repeat_while, rounds, where
-from hackmatrix.game.jaxgame.planes import Coordinates, Numbers
+from hackmatrix.game.jaxgame.planes import BitPlanes, Coordinates
 from hackmatrix.game.jaxgame.state import State
 from hackmatrix.game.rules.board import CELLS, DIRECTION_STEPS
 from hackmatrix.game.rules.observation import MAX_DISTANCE
@@ -47,13 +47,13 @@ class Surroundings(NamedTuple):
     alone: jax.Array  # bool, whether it searches as if there were no others
 
 
-def manhattan(coordinates: Coordinates[EnemySet], cell: jax.Array) -> Numbers[EnemySet]:
+def manhattan(coordinates: Coordinates[EnemySet], cell: jax.Array) -> BitPlanes[EnemySet]:
     """|row distance| + |col distance| from each enemy to a cell."""
     rows = _line_distance(coordinates.row, row_of(cell))
     return planes.add(rows, _line_distance(coordinates.col, col_of(cell)))
 
 
-def _line_distance(lines: Numbers[EnemySet], line: jax.Array) -> Numbers[EnemySet]:
+def _line_distance(lines: BitPlanes[EnemySet], line: jax.Array) -> BitPlanes[EnemySet]:
     """|difference| between each enemy's row (or column) and one row (or column)."""
     everyone = EnemySet.all_if(jnp.bool(True))
     difference, below = planes.subtract(lines, everyone, line)
@@ -87,6 +87,8 @@ def next_cell(around: Surroundings, reached: CellSet) -> jax.Array:
     Or `Answer.HITS` if it is next to the player, `SEARCH_ON` if the flood has to continue, and
     `SEARCH_ALONE` if there is no path and it has to search again without the other pieces.
     """
+    # The flood comes from the player: the first neighbour of the enemy that it reaches begins a
+    # shortest path. A call costs `_ROUNDS` rounds, however long the path; a longer one takes more.
     start, goal = of_cell(around.cell), of_cell(around.player)
     blocked, others = _blocked(around), around.others
     next_to = neighbours(start)
@@ -153,7 +155,7 @@ def exit_distance(state: State) -> jax.Array:
     return where((reached & here).any(), distance, 0)
 
 
-def exit_distances(state: State) -> Numbers[CellSet]:
+def exit_distances(state: State) -> BitPlanes[CellSet]:
     """Walking distance from the exit to each cell over cells without blocks, 10 if farther.
 
     The player's cell counts as free even if it is a block.
@@ -161,8 +163,8 @@ def exit_distances(state: State) -> Numbers[CellSet]:
     free = ~state.cells.blocks | of_cell(state.player.cell)
 
     def farther(
-        _: jax.Array, carry: tuple[CellSet, Numbers[CellSet]]
-    ) -> tuple[CellSet, Numbers[CellSet]]:
+        _: jax.Array, carry: tuple[CellSet, BitPlanes[CellSet]]
+    ) -> tuple[CellSet, BitPlanes[CellSet]]:
         reached, distance = carry
         return flood_step(reached, free), planes.increment(distance, ~reached)
 

@@ -12,7 +12,7 @@ from hackmatrix.game.jaxgame import planes
 from hackmatrix.game.jaxgame.bitboard import HALF, CellSet, EnemySet, of_cell
 from hackmatrix.game.jaxgame.control_flow import compute_once
 from hackmatrix.game.jaxgame.movement import exit_distances
-from hackmatrix.game.jaxgame.planes import Coordinates, Numbers
+from hackmatrix.game.jaxgame.planes import BitPlanes, Coordinates
 from hackmatrix.game.jaxgame.spawning import line_of_fire
 from hackmatrix.game.jaxgame.state import State
 from hackmatrix.game.rules.board import CELLS, SIZE, Content
@@ -22,15 +22,15 @@ from hackmatrix.game.rules.observation import (
     EXTRA_CHANNELS,
     FIELD,
     MAX_SEEN,
-    NUMBERS,
     PLAYER_CHANNELS,
+    SCALARS,
     CellBytes,
     Channel,
     number_of,
 )
 from hackmatrix.game.rules.programs import PROGRAMS
 
-_NUMBERS = np.arange(len(PROGRAMS))
+_PROGRAMS = np.arange(len(PROGRAMS))
 _CREDITS = np.array([program.credits for program in PROGRAMS])
 _ENERGY = np.array([program.energy for program in PROGRAMS])
 
@@ -40,8 +40,8 @@ def record_words(state: State) -> list[jax.Array]:
 
     The first byte is the lowest. `batch.py` converts them to bytes.
     """
-    values = _numbers(state)
-    rest = [byte for number in NUMBERS for byte in _bytes_of(values[number.name], number.size)]
+    values = _scalars(state)
+    rest = [byte for scalar in SCALARS for byte in _bytes_of(values[scalar.name], scalar.size)]
     rest += [jnp.int32(0)] * (-len(rest) % 4)
     quads = [rest[i : i + 4] for i in range(0, len(rest), 4)]
     return [*_plane_words(_planes(state)), *(_word_of(quad)[None] for quad in quads)]
@@ -52,7 +52,7 @@ def _word_of(quad: list[jax.Array]) -> jax.Array:
     return a | b << 8 | c << 16 | d << 24
 
 
-def _plane_words(planes: list[Numbers[CellSet]]) -> list[jax.Array]:
+def _plane_words(planes: list[BitPlanes[CellSet]]) -> list[jax.Array]:
     """uint32[9] of each plane: a byte for each cell, whose bits come from the plane's sets."""
 
     def four_cells(_: None, first: jax.Array) -> tuple[None, list[jax.Array]]:
@@ -63,7 +63,7 @@ def _plane_words(planes: list[Numbers[CellSet]]) -> list[jax.Array]:
     return words
 
 
-def _spread(plane: Numbers[CellSet], first: jax.Array) -> jax.Array:
+def _spread(plane: BitPlanes[CellSet], first: jax.Array) -> jax.Array:
     """uint32: the bytes of four cells, starting at cell `first`."""
     word: Any = np.uint32(0)
     for bit, cells in enumerate(plane):
@@ -75,7 +75,7 @@ def _spread(plane: Numbers[CellSet], first: jax.Array) -> jax.Array:
     return word
 
 
-def _numbers(state: State) -> dict[str, jax.Array]:
+def _scalars(state: State) -> dict[str, jax.Array]:
     player = state.player
     show, calm, step = (FIELD[flag].put(getattr(state, flag)) for flag in ("show", "calm", "step"))
     return {
@@ -98,16 +98,16 @@ def _numbers(state: State) -> dict[str, jax.Array]:
     }
 
 
-def _bytes_of(number: jax.Array, size: int) -> list[jax.Array]:
+def _bytes_of(value: jax.Array, size: int) -> list[jax.Array]:
     """The bytes of a number below 256**size, the lowest first."""
     low = []
     for _ in range(size - 1):
-        low.append(number & 0xFF)
-        number = number >> 8
-    return [*low, number]
+        low.append(value & 0xFF)
+        value = value >> 8
+    return [*low, value]
 
 
-def _planes(state: State) -> list[Numbers[CellSet]]:
+def _planes(state: State) -> list[BitPlanes[CellSet]]:
     """The six planes: for each bit, the set of cells that have it set."""
     needed = state.stage > 0  # always true, which the compiler can't know
     people = compute_once(needed, lambda: _people(state))
@@ -125,7 +125,7 @@ def _planes(state: State) -> list[Numbers[CellSet]]:
     ]
 
 
-def _laid_out(fields: dict[str, Numbers[CellSet]]) -> Numbers[CellSet]:
+def _laid_out(fields: dict[str, BitPlanes[CellSet]]) -> BitPlanes[CellSet]:
     """The plane made of these fields, from the lowest bit up without gaps."""
     plane: list[CellSet] = []
     for name, bits in fields.items():
@@ -142,11 +142,11 @@ class _People(NamedTuple):
 
     shown: EnemySet  # the first on their cell, if visible
     hidden: EnemySet  # those not seen
-    seen: tuple[EnemySet, ...]  # the first, second and third visible enemy of each cell
+    by_order: tuple[EnemySet, ...]  # the first, second and third visible enemy of each cell
 
 
 def _people(state: State) -> _People:
-    enemies, visible = state.enemies, state.seen()
+    enemies, visible = state.enemies, state.visible_enemies()
     left, nth = visible, []
     for _ in range(MAX_SEEN):
         nth.append(enemies.cell.first_on_each_cell(left))
@@ -154,11 +154,11 @@ def _people(state: State) -> _People:
     return _People(
         shown=enemies.cell.first_on_each_cell(enemies.alive) & visible,
         hidden=enemies.alive & ~visible,
-        seen=tuple(nth),
+        by_order=tuple(nth),
     )
 
 
-def _enemy_planes(state: State, people: _People) -> tuple[Numbers[CellSet], Numbers[CellSet]]:
+def _enemy_planes(state: State, people: _People) -> tuple[BitPlanes[CellSet], BitPlanes[CellSet]]:
     """The plane `enemy`, and the number of visible enemies on each cell."""
     enemies = state.enemies
     facts = {
@@ -167,33 +167,33 @@ def _enemy_planes(state: State, people: _People) -> tuple[Numbers[CellSet], Numb
         "stunned": (enemies.stunned,),
         "from_siphon": (enemies.from_siphon,),
     }
-    shown = {name: _among(people.shown, numbers) for name, numbers in facts.items()}
-    cells = _on_cells(enemies.cell, {**shown, "seen": people.seen})
-    one, two, three = cells.pop("seen")
+    shown = {name: _among(people.shown, values) for name, values in facts.items()}
+    cells = _on_cells(enemies.cell, {**shown, "by_order": people.by_order})
+    one, two, three = cells.pop("by_order")
     last_seen = tuple(enemies.last.cells(people.hidden))
     return _laid_out({**cells, "last_seen": last_seen}), ((one & ~two) | three, two)
 
 
-def _plus_one(kinds: Numbers[_Set]) -> Numbers[_Set]:
+def _plus_one(types: BitPlanes[_Set]) -> BitPlanes[_Set]:
     """Enemy types plus 1, which take three planes."""
-    low, high = kinds
+    low, high = types
     return ~low, low ^ high, low & high
 
 
-def _among(members: _Set, numbers: Numbers[_Set]) -> Numbers[_Set]:
-    """The numbers of the members, 0 for all others."""
-    return tuple(slots & members for slots in numbers)
+def _among(members: _Set, values: BitPlanes[_Set]) -> BitPlanes[_Set]:
+    """The values of the members, 0 for all others."""
+    return tuple(slots & members for slots in values)
 
 
 def _on_cells(
-    places: Coordinates[_Set], numbers: dict[str, Numbers[_Set]]
-) -> dict[str, Numbers[CellSet]]:
-    """Transfers numbers of the pieces in a list to the cells of the pieces."""
-    cells = iter(places.cells(*(slots for planes in numbers.values() for slots in planes)))
-    return {name: tuple(next(cells) for _ in planes) for name, planes in numbers.items()}
+    coordinates: Coordinates[_Set], values: dict[str, BitPlanes[_Set]]
+) -> dict[str, BitPlanes[CellSet]]:
+    """Transfers values of the pieces in a list to the cells of the pieces."""
+    cells = iter(coordinates.cells(*(slots for planes in values.values() for slots in planes)))
+    return {name: tuple(next(cells) for _ in planes) for name, planes in values.items()}
 
 
-def _transmission_plane(state: State) -> Numbers[CellSet]:
+def _transmission_plane(state: State) -> BitPlanes[CellSet]:
     """The plane `transmission`: transmissions, their types if SHOW is on, and the line of fire."""
     coming = state.transmissions
     low, high, *more = coming.turns
@@ -201,9 +201,11 @@ def _transmission_plane(state: State) -> Numbers[CellSet]:
 
     facts = {
         "turns": (low & ~most, high & ~most, most),
-        "coming_type": tuple(kind.only_if(state.show) for kind in _plus_one(coming.type)),
+        "coming_type": tuple(
+            type_plane.only_if(state.show) for type_plane in _plus_one(coming.type)
+        ),
     }
-    alive = {name: _among(coming.alive, numbers) for name, numbers in facts.items()}
+    alive = {name: _among(coming.alive, values) for name, values in facts.items()}
     return _laid_out(
         {
             "transmission": (state.transmissions_at,),
@@ -213,7 +215,7 @@ def _transmission_plane(state: State) -> Numbers[CellSet]:
     )
 
 
-def _content(state: State) -> dict[str, Numbers[CellSet]]:
+def _content(state: State) -> dict[str, BitPlanes[CellSet]]:
     """Fields of the cells' contents and marks, as far as they are visible."""
     cells = state.cells
     data, program, question = _seen_blocks(state)
@@ -234,18 +236,18 @@ def _seen_blocks(state: State) -> tuple[CellSet, CellSet, CellSet]:
     return cells.data & ~question, cells.blocks & ~cells.data & ~question, question
 
 
-def _distances(state: State) -> Numbers[CellSet]:
+def _distances(state: State) -> BitPlanes[CellSet]:
     return exit_distances(state)
 
 
-def _resources(state: State) -> dict[str, Numbers[CellSet]]:
+def _resources(state: State) -> dict[str, BitPlanes[CellSet]]:
     """Credits and energy, hidden under unsiphoned blocks."""
     cells = state.cells
     shown = ~cells.blocks | cells.siphoned
     return {"credits": _among(shown, cells.credits), "energy": _among(shown, cells.energy)}
 
 
-def _block_planes(state: State) -> tuple[Numbers[CellSet], Numbers[CellSet]]:
+def _block_planes(state: State) -> tuple[BitPlanes[CellSet], BitPlanes[CellSet]]:
     """Points or program, and spawn counts; hidden on question blocks."""
     data, program, _ = _seen_blocks(state)
     shown = data | program
@@ -269,34 +271,34 @@ def features(record: jax.Array, layout: str) -> jax.Array:
 
 def player_features(record: jax.Array) -> jax.Array:
     """float32[10]: the features of the player."""
-    return _floats(PLAYER_CHANNELS, lambda name: _number(record, name))
+    return _floats(PLAYER_CHANNELS, lambda name: _scalar(record, name))
 
 
 def owned_features(record: jax.Array) -> jax.Array:
     """int32[23]: 1 for each program that is owned."""
-    return (number_of(record, "owned") >> _NUMBERS) & 1
+    return (number_of(record, "owned") >> _PROGRAMS) & 1
 
 
 def cell_features(cells: CellBytes) -> jax.Array:
     """float32[36, 42]: the features of the cells in the classic layout."""
-    return _floats(CELL_CHANNELS, lambda name: _cell_number(cells, name))
+    return _floats(CELL_CHANNELS, lambda name: _cell_value(cells, name))
 
 
 def extra_cell_features(cells: CellBytes) -> jax.Array:
     """float32[36, 10]: the features that the full layout adds for cells."""
-    return _floats(EXTRA_CELL_CHANNELS, lambda name: _cell_number(cells, name))
+    return _floats(EXTRA_CELL_CHANNELS, lambda name: _cell_value(cells, name))
 
 
 def extra_features(record: jax.Array) -> jax.Array:
     """float32[41]: the features of the game that the full layout adds."""
     credits, energy = number_of(record, "credits"), number_of(record, "energy")
     can_pay = (credits >= _CREDITS) & (energy >= _ENERGY)
-    numbers = _floats(EXTRA_CHANNELS, lambda name: _number(record, name))
+    values = _floats(EXTRA_CHANNELS, lambda name: _scalar(record, name))
     affordable = (owned_features(record) * can_pay).astype(jnp.float32)
-    return jnp.concatenate([numbers, affordable])
+    return jnp.concatenate([values, affordable])
 
 
-def _number(record: jax.Array, name: str) -> jax.Array:
+def _scalar(record: jax.Array, name: str) -> jax.Array:
     """int32: the value that a channel of the player or of the game encodes."""
     if name == "row":
         return number_of(record, "cell") // SIZE
@@ -307,7 +309,7 @@ def _number(record: jax.Array, name: str) -> jax.Array:
     return number_of(record, name)
 
 
-def _cell_number(cells: CellBytes, name: str) -> jax.Array:
+def _cell_value(cells: CellBytes, name: str) -> jax.Array:
     """int32[36]: the values that a channel of the cells encodes."""
     if name == "points":
         return jnp.where(cells.field("block") == Content.DATA, cells.value, 0)
@@ -318,26 +320,26 @@ def _cell_number(cells: CellBytes, name: str) -> jax.Array:
     return cells.field(name)
 
 
-def _floats(channels: tuple[Channel, ...], number: Callable[[str], jax.Array]) -> jax.Array:
+def _floats(channels: tuple[Channel, ...], value_of: Callable[[str], jax.Array]) -> jax.Array:
     """float32[..., n]: the features of channels, given the values [...] of each by name."""
     columns = []
     for channel in channels:
-        numbers = number(channel.name)
-        columns.append(_shown(channel, numbers).reshape(*numbers.shape, -1).astype(jnp.float32))
+        values = value_of(channel.name)
+        columns.append(_encode(channel, values).reshape(*values.shape, -1).astype(jnp.float32))
     return jnp.concatenate(columns, axis=-1)
 
 
-def _shown(channel: Channel, numbers: jax.Array) -> jax.Array:
+def _encode(channel: Channel, values: jax.Array) -> jax.Array:
     """The features of one channel from values [...]: [...], or one-hot [..., size]."""
     if channel.size > 1:
-        return numbers[..., None] == np.arange(1, channel.size + 1)
-    return scaled(channel, numbers)
+        return values[..., None] == np.arange(1, channel.size + 1)
+    return scale(channel, values)
 
 
-def scaled(channel: Channel, numbers: jax.Array) -> jax.Array:
+def scale(channel: Channel, values: jax.Array) -> jax.Array:
     """The feature of a channel of size 1, from integers of any shape."""
     # Operations that would change nothing are skipped.
-    shown = numbers - channel.zero if channel.zero else numbers
+    shown = values - channel.zero if channel.zero else values
     shown = shown / channel.scale if channel.scale > 1 else shown
     shown = shown if channel.high is None else jnp.minimum(shown, channel.high)
     return shown if channel.low is None else jnp.maximum(shown, channel.low)

@@ -22,8 +22,8 @@ from hackmatrix.game.jaxgame.bitboard import (
 from hackmatrix.game.jaxgame.combat import Blow
 from hackmatrix.game.jaxgame.control_flow import compute_once, repeat, where
 from hackmatrix.game.jaxgame.movement import manhattan
-from hackmatrix.game.jaxgame.planes import Coordinates, Numbers
-from hackmatrix.game.jaxgame.state import Cells, State, saturated, zeros
+from hackmatrix.game.jaxgame.planes import BitPlanes, Coordinates
+from hackmatrix.game.jaxgame.state import Cells, State, saturate, zeros
 from hackmatrix.game.rules.board import SIZE
 from hackmatrix.game.rules.chance import Site
 from hackmatrix.game.rules.enemies import MAX_HP, EnemyType
@@ -38,7 +38,7 @@ from hackmatrix.game.rules.stages import LAST_STAGE
 from hackmatrix.game.rules.stages import MAX_HP as PLAYER_HP
 
 # For POLY: the types with one hp more than the others.
-_TOUGH = [kind for kind in EnemyType if MAX_HP[kind] > min(MAX_HP)]
+_TOUGH = [enemy_type for enemy_type in EnemyType if MAX_HP[enemy_type] > min(MAX_HP)]
 assert max(MAX_HP) - min(MAX_HP) == 1
 
 
@@ -46,11 +46,11 @@ def can_run(state: State) -> jax.Array:
     """uint32: bit n is set if program n is owned, affordable and applicable."""
     player, conditions = state.player, applicable(state)
     bits = jnp.uint32(0)
-    for number, program in enumerate(PROGRAMS):
+    for index, program in enumerate(PROGRAMS):
         holds = (player.credits >= program.credits) & (player.energy >= program.energy)
-        if (condition := conditions.get(ProgramId(number))) is not None:
+        if (condition := conditions.get(ProgramId(index))) is not None:
             holds &= condition
-        bits |= holds.astype(jnp.uint32) << np.uint32(number)
+        bits |= holds.astype(jnp.uint32) << np.uint32(index)
     return bits & state.owned
 
 
@@ -83,33 +83,33 @@ def applicable(state: State) -> dict[ProgramId, jax.Array]:
     }
 
 
-def run(state: State, number: jax.Array) -> tuple[State, Blow]:
+def run(state: State, program: jax.Array) -> tuple[State, Blow]:
     """Pays for a program and runs it, except UNDO (`game.begin_step`).
 
     Args:
         state: the game.
-        number: int32, the program; negative if the action is not a program.
+        program: int32, its index; negative if the action is not a program.
 
     Returns:
         The state, and the blow, which is not applied yet.
     """
     before = state
-    state = pay(state, number)
-    state = poly(state, number == ProgramId.POLY)
-    blow = strike(state, number)
-    state, blow = warp(state, blow, number == ProgramId.WARP)
-    cells = crash(state.cells, before.player.cell, number == ProgramId.CRASH)
-    state = shift(replace(state, cells=cells), number)
-    return change_numbers(state, number), blow
+    state = pay(state, program)
+    state = poly(state, program == ProgramId.POLY)
+    blow = strike(state, program)
+    state, blow = warp(state, blow, program == ProgramId.WARP)
+    cells = crash(state.cells, before.player.cell, program == ProgramId.CRASH)
+    state = shift(replace(state, cells=cells), program)
+    return change_numbers(state, program), blow
 
 
-def pay(state: State, number: jax.Array) -> State:
+def pay(state: State, program: jax.Array) -> State:
     """Pays the cost of a program."""
     credits, energy = jnp.int32(0), jnp.int32(0)
-    for n, program in enumerate(PROGRAMS):
-        runs = number == n
-        credits += where(runs, program.credits, 0)
-        energy += where(runs, program.energy, 0)
+    for n, cost in enumerate(PROGRAMS):
+        runs = program == n
+        credits += where(runs, cost.credits, 0)
+        energy += where(runs, cost.energy, 0)
     player = state.player
     return replace(
         state,
@@ -117,37 +117,39 @@ def pay(state: State, number: jax.Array) -> State:
     )
 
 
-def change_numbers(state: State, number: jax.Array) -> State:
+def change_numbers(state: State, program: jax.Array) -> State:
     """Runs the programs that only change numbers and flags."""
     player, cells, coming = state.player, state.cells, state.transmissions
-    on_stage = where(number == ProgramId.SCORE, LAST_STAGE - state.stage, 0)
+    on_stage = where(program == ProgramId.SCORE, LAST_STAGE - state.stage, 0)
     reduced = cells.blocks & ~cells.siphoned & planes.nonzero(cells.spawn)
-    delayed = coming.alive.only_if(number == ProgramId.DELAY)
+    delayed = coming.alive.only_if(program == ProgramId.DELAY)
     later = compute_once(
-        number == ProgramId.DELAY, lambda: _later(coming.turns, delayed), otherwise=coming.turns
+        program == ProgramId.DELAY, lambda: _later(coming.turns, delayed), otherwise=coming.turns
     )
     return replace(
         state,
         player=replace(
             player,
-            hp=where(number == ProgramId.RESET, PLAYER_HP, player.hp),
-            energy=saturated(player.energy + where(number == ProgramId.EXCH, EXCH_ENERGY, 0)),
-            siphons=saturated(player.siphons + (number == ProgramId.SIPH_PLUS)),
-            attack=saturated(player.attack + (number == ProgramId.ATK_PLUS)),
-            score=saturated(player.score + on_stage),
+            hp=where(program == ProgramId.RESET, PLAYER_HP, player.hp),
+            energy=saturate(player.energy + where(program == ProgramId.EXCH, EXCH_ENERGY, 0)),
+            siphons=saturate(player.siphons + (program == ProgramId.SIPH_PLUS)),
+            attack=saturate(player.attack + (program == ProgramId.ATK_PLUS)),
+            score=saturate(player.score + on_stage),
         ),
         cells=replace(
-            cells, spawn=planes.decrement(cells.spawn, reduced.only_if(number == ProgramId.REDUC))
+            cells, spawn=planes.decrement(cells.spawn, reduced.only_if(program == ProgramId.REDUC))
         ),
         transmissions=replace(coming, turns=later),
-        show=state.show | (number == ProgramId.SHOW),
-        calm=state.calm | (number == ProgramId.CALM),
-        atk_uses=state.atk_uses + (number == ProgramId.ATK_PLUS),
-        step=state.step | (number == ProgramId.STEP),
+        show=state.show | (program == ProgramId.SHOW),
+        calm=state.calm | (program == ProgramId.CALM),
+        atk_uses=state.atk_uses + (program == ProgramId.ATK_PLUS),
+        step=state.step | (program == ProgramId.STEP),
     )
 
 
-def _later(turns: Numbers[TransmissionSet], delayed: TransmissionSet) -> Numbers[TransmissionSet]:
+def _later(
+    turns: BitPlanes[TransmissionSet], delayed: TransmissionSet
+) -> BitPlanes[TransmissionSet]:
     """DELAY: adds turns to some transmissions.
 
     They saturate at the limit, which has all bits set.
@@ -165,20 +167,20 @@ def poly(state: State, active: jax.Array) -> State:
     everyone = enemies.alive.only_if(active)
     others = len(EnemyType) - 1
 
-    def draw(i: jax.Array, carry: Numbers[EnemySet]) -> Numbers[EnemySet]:
+    def draw(i: jax.Array, carry: BitPlanes[EnemySet]) -> BitPlanes[EnemySet]:
         return planes.put(carry, EnemySet.of_slot(i), state.dice.choose(Site.POLY_TYPE, others, i))
 
-    nothing: Numbers[EnemySet] = zeros("type", NOBODY)
+    nothing: BitPlanes[EnemySet] = zeros("type", NOBODY)
     other = repeat(where(active, enemies.count, 0), draw, nothing)
-    kind = planes.increment(other, everyone & ~planes.less(other, enemies.type))
-    was, becomes = (planes.one_of(types, _TOUGH) for types in (enemies.type, kind))
+    new_types = planes.increment(other, everyone & ~planes.less(other, enemies.type))
+    was, becomes = (planes.one_of(types, _TOUGH) for types in (enemies.type, new_types))
     hp = planes.increment(enemies.hp, becomes & ~was & everyone)
     hp = planes.decrement(hp, was & ~becomes & everyone)
     return replace(
         state,
         enemies=replace(
             enemies,
-            type=planes.select(everyone, kind, enemies.type),
+            type=planes.select(everyone, new_types, enemies.type),
             hp=hp,
             last=Coordinates(
                 *(
@@ -190,7 +192,7 @@ def poly(state: State, active: jax.Array) -> State:
     )
 
 
-def strike(state: State, number: jax.Array) -> Blow:
+def strike(state: State, program: jax.Array) -> Blow:
     """The blow of DEBUG, ROW, COL, D_BOM, ANTI-V, HACK and CRASH; empty for other programs.
 
     Enemies that POLY left without hp are destroyed too.
@@ -198,19 +200,20 @@ def strike(state: State, number: jax.Array) -> Blow:
     enemies, coming, cells = state.enemies, state.transmissions, state.cells
     here = state.player.cell
     bomb = compute_once(
-        number == ProgramId.D_BOM, lambda: nearest_daemon(state).only_if(number == ProgramId.D_BOM)
+        program == ProgramId.D_BOM,
+        lambda: nearest_daemon(state).only_if(program == ProgramId.D_BOM),
     )
     bombed = planes.total(enemies.cell.row, bomb) * SIZE + planes.total(enemies.cell.col, bomb)
-    crash = bitboard.around(of_cell(here)).only_if(number == ProgramId.CRASH)
-    area = cells.blocks.only_if(number == ProgramId.DEBUG)
-    area |= cells.siphoned.only_if(number == ProgramId.HACK)
-    area |= bitboard.row_cells(row_of(here)).only_if(number == ProgramId.ROW)
-    area |= bitboard.col_cells(col_of(here)).only_if(number == ProgramId.COL)
+    crash = bitboard.around(of_cell(here)).only_if(program == ProgramId.CRASH)
+    area = cells.blocks.only_if(program == ProgramId.DEBUG)
+    area |= cells.siphoned.only_if(program == ProgramId.HACK)
+    area |= bitboard.row_cells(row_of(here)).only_if(program == ProgramId.ROW)
+    area |= bitboard.col_cells(col_of(here)).only_if(program == ProgramId.COL)
     area |= bitboard.around(of_cell(bombed)).only_if(bomb.any())
-    struck = compute_once(number >= 0, lambda: enemies.cell.within(enemies.alive, area | crash))
-    crashed = struck.only_if(number == ProgramId.CRASH)
-    viruses = enemies.of_type(EnemyType.VIRUS).only_if(number == ProgramId.ANTI_V)
-    one = (number == ProgramId.ANTI_V) | (number == ProgramId.D_BOM)
+    struck = compute_once(program >= 0, lambda: enemies.cell.within(enemies.alive, area | crash))
+    crashed = struck.only_if(program == ProgramId.CRASH)
+    viruses = enemies.of_type(EnemyType.VIRUS).only_if(program == ProgramId.ANTI_V)
+    one = (program == ProgramId.ANTI_V) | (program == ProgramId.D_BOM)
     return Blow(
         damaged=(struck & ~crashed) | viruses,
         amount=where(one, 1, state.player.attack),
@@ -223,7 +226,7 @@ def strike(state: State, number: jax.Array) -> Blow:
 def nearest_daemon(state: State) -> EnemySet:
     """The daemon nearest to the player; the first in the list on a tie."""
     distance = manhattan(state.enemies.cell, state.player.cell)
-    return planes.places_of_smallest(distance, state.enemies.of_type(EnemyType.DAEMON)).first()
+    return planes.members_of_smallest(distance, state.enemies.of_type(EnemyType.DAEMON)).first()
 
 
 def warp(state: State, blow: Blow, active: jax.Array) -> tuple[State, Blow]:
@@ -257,11 +260,11 @@ def crash(cells: Cells, player: jax.Array, active: jax.Array) -> Cells:
     )
 
 
-def shift(state: State, number: jax.Array) -> State:
+def shift(state: State, program: jax.Array) -> State:
     """PUSH and PULL: moves every enemy one cell away from the player or towards it."""
     enemies = state.enemies
-    active = (number == ProgramId.PUSH) | (number == ProgramId.PULL)
-    goal, has_goal = compute_once(active, lambda: shift_goal(state, away=number == ProgramId.PUSH))
+    active = (program == ProgramId.PUSH) | (program == ProgramId.PULL)
+    goal, has_goal = compute_once(active, lambda: shift_goal(state, away=program == ProgramId.PUSH))
     moves = compute_once(active, lambda: goal.first_on_each_cell(has_goal.only_if(active)))
     cell = Coordinates(
         *(planes.select(moves, to, now) for to, now in zip(goal, enemies.cell, strict=True))
@@ -283,7 +286,7 @@ def shift_goal(state: State, away: jax.Array) -> tuple[Coordinates[EnemySet], En
     )
     rows, cols = up | down, left | right
 
-    def shifted(lines: Numbers[EnemySet], more: EnemySet, less: EnemySet) -> Numbers[EnemySet]:
+    def shifted(lines: BitPlanes[EnemySet], more: EnemySet, less: EnemySet) -> BitPlanes[EnemySet]:
         return planes.decrement(planes.increment(lines, more), less)
 
     goal = Coordinates(shifted(enemies.cell.row, up, down), shifted(enemies.cell.col, right, left))
@@ -296,7 +299,9 @@ def shift_goal(state: State, away: jax.Array) -> tuple[Coordinates[EnemySet], En
     return goal, (changes[0] | changes[1]) & enemies.alive
 
 
-def _moves(lines: Numbers[EnemySet], line: jax.Array, away: jax.Array) -> tuple[EnemySet, EnemySet]:
+def _moves(
+    lines: BitPlanes[EnemySet], line: jax.Array, away: jax.Array
+) -> tuple[EnemySet, EnemySet]:
     """The enemies whose row (or column) increases, and those whose decreases, by one."""
     above, below = planes.at_least(lines, line + 1), ~planes.at_least(lines, line)
     not_last = ~planes.equal(lines, SIZE - 1)

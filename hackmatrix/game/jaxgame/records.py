@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from hackmatrix.game.jaxgame import bitboard
 from hackmatrix.game.jaxgame.bitboard import CellSet
-from hackmatrix.game.jaxgame.planes import Numbers
+from hackmatrix.game.jaxgame.planes import BitPlanes
 from hackmatrix.game.rules.board import CELLS
 from hackmatrix.game.rules.observation import FIELD, PLANE, CellBytes, number_of
 
@@ -21,16 +21,16 @@ class Records:
         self._records = records
         self._bytes = CellBytes(*(columns[start : start + CELLS] for start in PLANE.values()))
 
-    def number(self, name: str) -> jax.Array:
+    def scalar(self, name: str) -> jax.Array:
         """int32[N]."""
-        number: jax.Array = number_of(self._records, name)
-        return number
+        scalar: jax.Array = number_of(self._records, name)
+        return scalar
 
     def flag(self, name: str) -> jax.Array:
         """bool[N]."""
-        return self.number(name) & 1 == 1
+        return self.scalar(name) & 1 == 1
 
-    def planes(self, name: str) -> Numbers[CellSet]:
+    def planes(self, name: str) -> BitPlanes[CellSet]:
         """A field of the cells, a set for each of its bits."""
         field = FIELD[name]
         byte = getattr(self._bytes, field.byte)
@@ -44,28 +44,28 @@ class Records:
 
 
 class RecordsInWords(Records):
-    """Compact records as words, uint32[RECORD_SIZE / 4, ...] of four bytes each."""
+    """Compact records in packed words, uint32[RECORD_SIZE / 4, ...] of four bytes each."""
 
-    def __init__(self, words: jax.Array) -> None:
-        self._words = words
+    def __init__(self, packed: jax.Array) -> None:
+        self._packed = packed
 
-    def __getitem__(self, place: tuple[Any, int]) -> jax.Array:
-        """uint32[...]: a byte of each record, by `[..., its number]`."""
-        _, byte = place
-        return self._words[byte // 4] >> 8 * (byte % 4) & 0xFF
+    def __getitem__(self, index: tuple[Any, int]) -> jax.Array:
+        """uint32[...]: a byte of each record, by `[..., its index]`."""
+        _, byte = index
+        return self._packed[byte // 4] >> 8 * (byte % 4) & 0xFF
 
-    def number(self, name: str) -> jax.Array:
+    def scalar(self, name: str) -> jax.Array:
         """int32[...]."""
-        number: jax.Array = number_of(self, name)
-        return number
+        scalar: jax.Array = number_of(self, name)
+        return scalar
 
-    def planes(self, name: str) -> Numbers[CellSet]:
+    def planes(self, name: str) -> BitPlanes[CellSet]:
         """A field of the cells, a set for each of its bits."""
         field = FIELD[name]
         first = PLANE[field.byte] // 4
         bits = range(field.first, field.first + field.width)
         return tuple(
-            _set_of([_four_cells(self._words[first + i] >> bit) for i in range(CELLS // 4)])
+            _set_of([_four_cells(self._packed[first + i] >> bit) for i in range(CELLS // 4)])
             for bit in bits
         )
 

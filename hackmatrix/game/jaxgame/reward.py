@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from hackmatrix.game.jaxgame.bitboard import EnemySet, col_of, row_of
 from hackmatrix.game.jaxgame.control_flow import for_all, where
 from hackmatrix.game.jaxgame.movement import exit_distance
-from hackmatrix.game.jaxgame.siphoning import missed
+from hackmatrix.game.jaxgame.siphoning import missed_resources
 from hackmatrix.game.jaxgame.state import Ending, State
 from hackmatrix.game.rules import rewards
 from hackmatrix.game.rules.actions import FIRST_PROGRAM, SIPHON
@@ -25,7 +25,7 @@ class Before(NamedTuple):
     credits: jax.Array
     energy: jax.Array
     distance: jax.Array  # to the exit, 0 without a path
-    missed: jax.Array  # further credits and energy that a better cell to siphon would have given
+    missed_resources: jax.Array  # more credits and energy that a better cell would have given
 
 
 def measure(state: State, action: jax.Array) -> Before:
@@ -38,7 +38,7 @@ def measure(state: State, action: jax.Array) -> Before:
         player.credits,
         player.energy,
         exit_distance(state),
-        where(action == SIPHON, missed(state), 0),
+        where(action == SIPHON, missed_resources(state), 0),
     )
 
 
@@ -81,7 +81,7 @@ def reward_parts(
         rewards.RESOURCE_HOLDING * held * completed,
         rewards.DAMAGE * jnp.maximum(before.hp - player.hp, 0),
         rewards.HP_RECOVERY * jnp.maximum(player.hp - before.hp, 0),
-        rewards.SIPHON_QUALITY * before.missed,
+        rewards.SIPHON_QUALITY * before.missed_resources,
         rewards.PROGRAM_WASTE * wasted,
         rewards.SIPHON_DEATH * siphon_killed,
     ]

@@ -7,7 +7,7 @@ import jax
 from hackmatrix.game.jaxgame import bitboard, planes
 from hackmatrix.game.jaxgame.bitboard import CellSet, TransmissionSet, of_cell
 from hackmatrix.game.jaxgame.control_flow import compute_once, repeat, where
-from hackmatrix.game.jaxgame.planes import Coordinates, Numbers
+from hackmatrix.game.jaxgame.planes import BitPlanes, Coordinates
 from hackmatrix.game.jaxgame.state import State
 from hackmatrix.game.rules.board import CELLS
 from hackmatrix.game.rules.chance import Site
@@ -48,27 +48,27 @@ def spawn(
         first: int32, index of the first one's draws (`rules.chance`).
     """
     coming, here = state.transmissions, of_cell(state.player.cell)
-    taken = state.cells.blocks | state.enemies_at | state.transmissions_at | here
-    fire, empty = compute_once(count > 0, lambda: (line_of_fire(state), ~taken))
+    occupied = state.cells.blocks | state.enemies_at | state.transmissions_at | here
+    fire, empty = compute_once(count > 0, lambda: (line_of_fire(state), ~occupied))
 
-    def place(i: jax.Array, new: _New) -> _New:
+    def spawn_one(i: jax.Array, new: _New) -> _New:
         index = first + i
 
         def draw() -> tuple[jax.Array, jax.Array]:
             cells = spawn_cells(new[0], fire)
             cell = bitboard.nth(cells, state.dice.choose(Site.SPAWN_CELL, cells.size(), index))
-            kind = state.dice.choose(Site.SPAWN_TYPE, len(EnemyType), index)
-            return where((i < count) & new[0].any(), cell, _NOWHERE), kind
+            enemy_type = state.dice.choose(Site.SPAWN_TYPE, len(EnemyType), index)
+            return where((i < count) & new[0].any(), cell, _NOWHERE), enemy_type
 
-        cell, kind = compute_once(i < count, draw)
+        cell, enemy_type = compute_once(i < count, draw)
         spawns = (i < count) & (cell != _NOWHERE)
-        empty, number, spots, types, from_schedule, from_siphon = new
-        slot = of_cell(number).only_if(spawns)
+        empty, num_coming, spots, types, from_schedule, from_siphon = new
+        slot = of_cell(num_coming).only_if(spawns)
         return (
             empty & ~of_cell(cell).only_if(spawns),
-            number + spawns,
+            num_coming + spawns,
             spots.moved(slot, cell),
-            planes.put(types, slot, kind),
+            planes.put(types, slot, enemy_type),
             from_schedule | slot.only_if(scheduled & (index == 0)),
             from_siphon | slot.only_if(owed & (index != 0)),
         )
@@ -81,13 +81,13 @@ def spawn(
         coming.from_schedule,
         coming.from_siphon,
     )
-    left, number, spots, types, from_schedule, from_siphon = repeat(count, place, start)
-    new_slots = TransmissionSet.below(number) & ~coming.alive
+    left, num_coming, spots, types, from_schedule, from_siphon = repeat(count, spawn_one, start)
+    new_slots = TransmissionSet.below(num_coming) & ~coming.alive
     return replace(
         state,
         transmissions=replace(
             coming,
-            count=number,
+            count=num_coming,
             cell=spots,
             turns=(coming.turns[0] | new_slots, *coming.turns[1:]),
             type=types,
@@ -103,7 +103,7 @@ _New = tuple[
     CellSet,
     jax.Array,
     Coordinates[TransmissionSet],
-    Numbers[TransmissionSet],
+    BitPlanes[TransmissionSet],
     TransmissionSet,
     TransmissionSet,
 ]

@@ -18,7 +18,7 @@ from hackmatrix.game.jaxgame.control_flow import (
     where,
 )
 from hackmatrix.game.jaxgame.dice import Dice
-from hackmatrix.game.jaxgame.planes import Numbers
+from hackmatrix.game.jaxgame.planes import BitPlanes
 from hackmatrix.game.jaxgame.spawning import spawn
 from hackmatrix.game.jaxgame.state import NUM_PLANES, Cells, State, zeros
 from hackmatrix.game.jaxgame.undo import forget
@@ -93,11 +93,11 @@ def begin_stage(state: State, plan: BoardPlan, attempt: jax.Array) -> State:
 def draw_layout(plan: BoardPlan, attempt: jax.Array) -> CellSet:
     """The cells of the blocks in one attempt."""
 
-    def place(i: jax.Array, blocks: CellSet) -> CellSet:
+    def add_block(i: jax.Array, blocks: CellSet) -> CellSet:
         cell = _draw_cell(plan, attempt, i, plan.free & ~blocks)
         return blocks | of_cell(cell).only_if(i < plan.blocks)
 
-    return repeat(plan.blocks, place, NOWHERE)
+    return repeat(plan.blocks, add_block, NOWHERE)
 
 
 def _draw_cell(plan: BoardPlan, attempt: jax.Array, i: jax.Array, options: CellSet) -> jax.Array:
@@ -135,8 +135,8 @@ class _Blocks(NamedTuple):
     blocks: CellSet
     data: CellSet
     questions: CellSet
-    value: Numbers[CellSet]
-    spawn: Numbers[CellSet]
+    value: BitPlanes[CellSet]
+    spawn: BitPlanes[CellSet]
     programs: jax.Array  # uint32
 
 
@@ -144,7 +144,7 @@ def place_blocks(plan: BoardPlan, attempt: jax.Array) -> Cells:
     """Places the blocks of a valid layout with their contents; none if there is no valid layout."""
     count = where(attempt < LAYOUT_TRIES, plan.blocks, 0)
 
-    def place(i: jax.Array, board: _Blocks) -> _Blocks:
+    def fill_block(i: jax.Array, board: _Blocks) -> _Blocks:
         cell, content = compute_once(i < count, lambda: _draw_block(plan, attempt, i, board))
         is_data, is_question, value, spawns = content
         here = of_cell(cell).only_if(i < count)
@@ -166,7 +166,7 @@ def place_blocks(plan: BoardPlan, attempt: jax.Array) -> Cells:
         spawn=zeros("spawn", NOWHERE),
         programs=jnp.uint32(_EVERY_PROGRAM),
     )
-    board = repeat(count, place, start)
+    board = repeat(count, fill_block, start)
     return Cells(
         blocks=board.blocks,
         data=board.data,
@@ -213,9 +213,9 @@ def place_resources(plan: BoardPlan, cells: Cells) -> Cells:
 
     is_credits, amount = compute_once(takes.any(), draw)
 
-    def on(kind: jax.Array) -> Numbers[CellSet]:
+    def on(mask: jax.Array) -> BitPlanes[CellSet]:
         return tuple(
-            takes & bitboard.of_mask(kind & (amount >> bit & 1 == 1))
+            takes & bitboard.of_mask(mask & (amount >> bit & 1 == 1))
             for bit in range(NUM_PLANES["credits"])
         )
 

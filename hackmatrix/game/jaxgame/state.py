@@ -1,7 +1,7 @@
 """Sections 1 and 2: the pieces, and the state of a game, as scalars.
 
 The engine has a list of cells, of enemies and of transmissions; here each fact about all of them is
-a set of places (`bitboard.py`) or a number for each place (`planes.py`). Lists are slots in list
+a set of indices (`bitboard.py`) or a value for each index (`planes.py`). Lists are slots in list
 order, filled from the front; from `count` on all bits are 0. `docs/jax-engine.md` draws an example.
 """
 
@@ -25,7 +25,7 @@ from hackmatrix.game.jaxgame.bitboard import (
     row_of,
 )
 from hackmatrix.game.jaxgame.dice import Dice
-from hackmatrix.game.jaxgame.planes import Coordinates, Numbers
+from hackmatrix.game.jaxgame.planes import BitPlanes, Coordinates
 from hackmatrix.game.rules.board import LIMIT, MAX_POINTS, MAX_RESOURCE, MAX_SPAWN, SIZE
 from hackmatrix.game.rules.enemies import MAX_DISABLED, MAX_HP, EnemyType
 from hackmatrix.game.rules.programs import PROGRAMS
@@ -74,10 +74,12 @@ class Cells:
     siphons: CellSet  # data siphons to pick up
     siphoned: CellSet  # cells marked as siphoned
     center: CellSet  # cells where the player stood when siphoning
-    credits: Numbers[CellSet]  # 0..3
-    energy: Numbers[CellSet]  # 0..3
-    value: Numbers[CellSet]  # points 0..9 of data blocks, program number 0..22 of the other blocks
-    spawn: Numbers[CellSet]  # 0..99, transmissions that siphoning the block brings
+    credits: BitPlanes[CellSet]  # 0..3
+    energy: BitPlanes[CellSet]  # 0..3
+    value: BitPlanes[
+        CellSet
+    ]  # points 0..9 of data blocks, program number 0..22 of the other blocks
+    spawn: BitPlanes[CellSet]  # 0..99, transmissions that siphoning the block brings
 
 
 @jax.tree_util.register_dataclass
@@ -87,9 +89,9 @@ class Enemies:
 
     count: jax.Array  # int32, 0..32
     cell: Coordinates[EnemySet]  # where each is
-    type: Numbers[EnemySet]  # 0..3, an `EnemyType`
-    hp: Numbers[EnemySet]  # 1..3; POLY may leave 0 until its blow is dealt
-    disabled: Numbers[EnemySet]  # 0..99, turns it may not act
+    type: BitPlanes[EnemySet]  # 0..3, an `EnemyType`
+    hp: BitPlanes[EnemySet]  # 1..3; POLY may leave 0 until its blow is dealt
+    disabled: BitPlanes[EnemySet]  # 0..99, turns it may not act
     stunned: EnemySet  # those hit since the last enemy turn
     from_schedule: EnemySet  # those of scheduled spawns
     from_siphon: EnemySet  # those owed to siphoning
@@ -115,9 +117,9 @@ class Enemies:
         """The slots that hold an enemy."""
         return EnemySet.below(self.count)
 
-    def of_type(self, *kinds: EnemyType) -> EnemySet:
+    def of_type(self, *types: EnemyType) -> EnemySet:
         """The enemies of some types."""
-        return planes.one_of(self.type, kinds) & self.alive
+        return planes.one_of(self.type, types) & self.alive
 
     def keep(self, stays: EnemySet) -> "Enemies":
         """Removes the enemies that are not in `stays`; the others move up in the list."""
@@ -131,8 +133,8 @@ class Transmissions:
 
     count: jax.Array  # int32, 0..36
     cell: Coordinates[TransmissionSet]  # where each will land
-    turns: Numbers[TransmissionSet]  # 0..32,767, turns left
-    type: Numbers[TransmissionSet]  # 0..3, the `EnemyType` it becomes
+    turns: BitPlanes[TransmissionSet]  # 0..32,767, turns left
+    type: BitPlanes[TransmissionSet]  # 0..3, the `EnemyType` it becomes
     from_schedule: TransmissionSet  # those of scheduled spawns
     from_siphon: TransmissionSet  # those owed to siphoning
 
@@ -164,10 +166,10 @@ _Pieces = TypeVar("_Pieces", Enemies, Transmissions)
 def _kept(pieces: _Pieces, stays: Any) -> _Pieces:
     left = pieces.alive & stays
     no_count: Any = None  # the only field that is not a set
-    return replace(planes.compressed(replace(pieces, count=no_count), left), count=left.size())
+    return replace(planes.compress(replace(pieces, count=no_count), left), count=left.size())
 
 
-def zeros(field: str, nothing: _Set) -> Numbers[_Set]:
+def zeros(field: str, nothing: _Set) -> BitPlanes[_Set]:
     """A numeric field (see `NUM_PLANES`) that is 0 everywhere; `nothing` is the empty set."""
     return (nothing,) * NUM_PLANES[field]
 
@@ -202,13 +204,13 @@ class Position:
     enemies: Enemies
     transmissions: Transmissions
     owned: jax.Array  # uint32, bit n is set if program n is owned
-    acquired: Numbers[Set32]  # slot i: the i-th program that was acquired, 0..22
+    acquired: BitPlanes[Set32]  # slot i: the i-th program that was acquired, 0..22
     turn: jax.Array  # int32, enemy turns in this stage
     show: jax.Array  # bool, SHOW has run in this stage
     calm: jax.Array  # bool, CALM has run in this stage
     atk_uses: jax.Array  # int32, 0..2, runs of ATK+ in this stage
 
-    def seen(self) -> EnemySet:
+    def visible_enemies(self) -> EnemySet:
         """The enemies that the player sees: cryptogs only if in line or if SHOW is on."""
         enemies, here = self.enemies, self.player.cell
         in_line = enemies.cell.in_row(row_of(here)) | enemies.cell.in_col(col_of(here))
@@ -253,6 +255,6 @@ class State(Position):
     over: jax.Array  # int32, an `Ending`
 
 
-def saturated(number: jax.Array) -> jax.Array:
+def saturate(value: jax.Array) -> jax.Array:
     """The number, at most `LIMIT`."""
-    return jnp.minimum(number, LIMIT)
+    return jnp.minimum(value, LIMIT)

@@ -31,11 +31,11 @@ def snapshot(position: Position) -> list[jax.Array]:
     return [x.astype(np.uint32) for x in jax.tree.leaves(_position_of(position))]
 
 
-def position_from(words: Iterable[jax.Array], like: Position) -> Position:
-    """The position from the words of its snapshot; `like` is any position, for its structure."""
+def position_from(row: Iterable[jax.Array], like: Position) -> Position:
+    """The position from the row of its snapshot; `like` is any position, for its structure."""
     leaves, tree = jax.tree.flatten(_position_of(like))
     return jax.tree.unflatten(
-        tree, [word.astype(leaf.dtype) for word, leaf in zip(words, leaves, strict=True)]
+        tree, [word.astype(leaf.dtype) for word, leaf in zip(row, leaves, strict=True)]
     )
 
 
@@ -81,8 +81,8 @@ def forget(state: State) -> State:
 
 def none_saved(like: Position, games: tuple[int, ...]) -> SavedPositions:
     """The empty ring buffers of new games, for positions with the structure of `like`."""
-    words = len(jax.tree.leaves(like))
-    rows = jnp.zeros((*games, MAX_SAVED_STATES, words), jnp.uint32)
+    width = len(jax.tree.leaves(like))
+    rows = jnp.zeros((*games, MAX_SAVED_STATES, width), jnp.uint32)
     return SavedPositions(rows=rows, count=jnp.int32(0), newest=jnp.int32(0))
 
 

@@ -40,7 +40,7 @@ SEPARATE uint32_t valid_actions(const State& state) {
         int cell = NEIGHBOUR[state.player.cell][direction];
         valid |= uint32_t{cell != NOWHERE && has(open, cell)} << direction;
     }
-    for (int program : each(state.owned))
+    for (int program : members(state.owned))
         valid |= uint32_t{can_run(state, program)} << (FIRST_PROGRAM + program);
     return valid;
 }
@@ -57,7 +57,7 @@ inline bool walk(State& state, int direction) {
     int to = NEIGHBOUR[state.player.cell][direction];
     state.player.cell = to;
     if (!has(state.cells.siphons, to)) return false;
-    state.player.siphons = saturated(state.player.siphons + 1);
+    state.player.siphons = saturate(state.player.siphons + 1);
     state.cells.siphons &= ~of(to);
     return true;
 }

@@ -25,8 +25,8 @@ def reset(streams: Array, episodes: Array, *, threads: int = 1) -> Games:
 
 def observe(games: Games, *, threads: int = 1) -> tuple[Array, Array]:
     """The observations uint8[N, RECORD_SIZE], and the masks uint32[N] as bits."""
-    number = len(games.states)
-    observation, mask = np.zeros((number, RECORD_SIZE), np.uint8), np.zeros(number, np.uint32)
+    count = len(games.states)
+    observation, mask = np.zeros((count, RECORD_SIZE), np.uint8), np.zeros(count, np.uint32)
     _native.observe(_bytes(games.states), observation, mask, threads)
     return observation, mask
 

@@ -25,15 +25,15 @@ constexpr int nth(uint64_t bits, int n) {
     return first(bits);
 }
 
-// The members of a set, ascending: `for (int cell : each(cells))`.
-struct each {
+// The members of a set, ascending: `for (int cell : members(cells))`.
+struct members {
     uint64_t bits;
-    constexpr explicit each(uint64_t bits) : bits(bits) {}
-    constexpr each begin() const { return *this; }
-    constexpr each end() const { return each(0); }
+    constexpr explicit members(uint64_t bits) : bits(bits) {}
+    constexpr members begin() const { return *this; }
+    constexpr members end() const { return members(0); }
     constexpr int operator*() const { return first(bits); }
     constexpr void operator++() { bits &= bits - 1; }
-    constexpr bool operator!=(each other) const { return bits != other.bits; }
+    constexpr bool operator!=(members other) const { return bits != other.bits; }
 };
 
 struct Geometry {
@@ -50,26 +50,26 @@ constexpr bool on_board(int row, int col) {
 }
 
 constexpr Geometry geometry() {
-    Geometry made{};
+    Geometry geometry{};
     for (int cell = 0; cell < CELLS; cell++) {
         for (int d = 0; d < NUM_DIRECTIONS; d++) {
             int to_row = row(cell) + ROWS[d], to_col = col(cell) + COLS[d];
             bool inside = on_board(to_row, to_col);
             int to = inside ? to_row * SIZE + to_col : NOWHERE;
-            made.neighbour[cell][d] = to;
-            if (inside) made.neighbours[cell] |= of(to);
+            geometry.neighbour[cell][d] = to;
+            if (inside) geometry.neighbours[cell] |= of(to);
             for (; on_board(to_row, to_col); to_row += ROWS[d], to_col += COLS[d])
-                made.ray[cell][d] |= of(to_row * SIZE + to_col);
+                geometry.ray[cell][d] |= of(to_row * SIZE + to_col);
         }
-        made.cross[cell] = made.neighbours[cell] | of(cell);
+        geometry.cross[cell] = geometry.neighbours[cell] | of(cell);
         for (int r = row(cell) - 1; r <= row(cell) + 1; r++)
             for (int c = col(cell) - 1; c <= col(cell) + 1; c++)
-                if (on_board(r, c)) made.around[cell] |= of(r * SIZE + c);
-        made.around[cell] &= ~of(cell);
-        made.row[row(cell)] |= of(cell);
-        made.col[col(cell)] |= of(cell);
+                if (on_board(r, c)) geometry.around[cell] |= of(r * SIZE + c);
+        geometry.around[cell] &= ~of(cell);
+        geometry.row[row(cell)] |= of(cell);
+        geometry.col[col(cell)] |= of(cell);
     }
-    return made;
+    return geometry;
 }
 
 inline constexpr Geometry BOARD = geometry();

@@ -5,7 +5,7 @@
 // of a row of each. `play` returns the part of the game that is not legal, or null.
 #pragma once
 #include "env_step.hpp"
-#include "imagined.hpp"
+#include "imagination.hpp"
 #include "jax_state.hpp"
 #include "tactical.hpp"
 
@@ -150,10 +150,10 @@ struct SavedWordsCall {
     static const char* play(Arrays at, size_t game) {
         const SavedPositions& saved = row_of<SavedPositions>(at[0], game);
         if (const char* part = fault(row_of<State>(at[1], game), saved)) return part;
-        for (int place = 0; place < MAX_SAVED_STATES; place++) {
-            Position copy = saved.positions[place];
+        for (int index = 0; index < MAX_SAVED_STATES; index++) {
+            Position copy = saved.positions[index];
             if (fault(copy)) copy = {};
-            ToWords to{row_of<SavedRow>(at[2], game).words + place * POSITION_WORDS};
+            ToWords to{row_of<SavedRow>(at[2], game).words + index * POSITION_WORDS};
             exchange(to, copy);
         }
         return nullptr;

@@ -65,7 +65,7 @@ _SECTIONS: dict[str, list[type[IntEnum] | tuple[object, str]]] = {
         (tactical, "QUESTION_WORTH PROGRAM_WORTH TACTICAL_SIZE"),
     ],
 }
-_NUMBERS = min(observation.BYTE.values())  # the first byte of a record after its planes
+_FIRST_SCALAR = min(observation.BYTE.values())  # the first byte of a record after its planes
 _COMPUTED: dict[str, object] = {
     "ROWS": [rows for rows, _ in board.DIRECTIONS],  # up, down, left, right: tried in this order
     "COLS": [cols for _, cols in board.DIRECTIONS],
@@ -75,7 +75,7 @@ _COMPUTED: dict[str, object] = {
     "NUM_PROGRAMS": len(programs.PROGRAMS),
     "QUESTION_CHANCES": len(stages.QUESTION_CHANCES),  # of which the first is a question block
     "NUM_PARTS": len(rewards.REWARD_PARTS),
-    "NUMBERS": _NUMBERS,
+    "SCALARS": _FIRST_SCALAR,
 }
 
 
@@ -97,8 +97,8 @@ def header() -> str:
     costs = [(program.credits, program.energy, program.spawn) for program in programs.PROGRAMS]
     parts.append("struct Program { int credits, energy, spawn; };")
     parts.append(f"constexpr Program PROGRAMS[] = {_value(costs)};")
-    offsets = {name: byte - _NUMBERS for name, byte in observation.BYTE.items()}
-    parts.append(f"struct NumberAt {{ {_enum('', offsets)} }};  // bytes after the planes")
+    offsets = {name: byte - _FIRST_SCALAR for name, byte in observation.BYTE.items()}
+    parts.append(f"struct ScalarAt {{ {_enum('', offsets)} }};  // bytes after the planes")
     sizes = {group.name: group.size for group in tactical.GROUPS}
     fields = "".join(
         f"    int8_t {name}{f'[{size}]' if size > 1 else ''};\n" for name, size in sizes.items()

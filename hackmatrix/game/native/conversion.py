@@ -23,13 +23,13 @@ from hackmatrix.game.rules.enemies import EnemyType
 from hackmatrix.game.rules.programs import MAX_SAVED_STATES
 
 ENDINGS = (None, *engine.Ending)  # by the number of `Ending` in `state.hpp`
-_NUMBERS = ("turn", "show", "calm", "atk_uses")
+_SCALARS = ("turn", "show", "calm", "atk_uses")
 _FACTS = ("stage", "interval", "next_task", "pending", "exit", "step")
 
 
-def state_to_engine(games: Games, place: int) -> engine.State:
+def state_to_engine(games: Games, index: int) -> engine.State:
     """One of the games as a state of the Python engine."""
-    state, saved = games.states[place], games.saved[place]["positions"]
+    state, saved = games.states[index], games.saved[index]["positions"]
     exit, newest = int(state["exit"]), int(state["newest_saved"])
     ages = reversed(range(int(state["saved"])))
     return engine.State(
@@ -46,8 +46,8 @@ def state_to_engine(games: Games, place: int) -> engine.State:
 
 def game_to_engine(state: Array, saved: Array) -> engine.State:
     """A game in the bytes uint8[size] of its structs as a state of the Python engine."""
-    number = np.zeros(1, np.int32)
-    return state_to_engine(Games(state.view(STATE), saved.view(SAVED_POSITIONS), number, number), 0)
+    zero = np.zeros(1, np.int32)
+    return state_to_engine(Games(state.view(STATE), saved.view(SAVED_POSITIONS), zero, zero), 0)
 
 
 def _plain(struct: Any, names: Iterable[str]) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def _position_to_engine(position: Any, exit: int) -> dict[str, Any]:
             for facts in _pieces(position["transmissions"], NAMES["transmission"])
         ],
         "owned": position["acquired"][: position["owned"].item().bit_count()].tolist(),
-        **_plain(position, _NUMBERS),
+        **_plain(position, _SCALARS),
     }
 
 
@@ -102,16 +102,16 @@ def games_from_engine(states: list[engine.State]) -> Games:
         ValueError: a state is not legal.
     """
     games = empty_games(len(states))
-    for place, state in enumerate(states):
-        made = games.states[place]
-        _write_position(made["position"], state)
-        _write(made, state, _FACTS)
-        _write(made["dice"], state.dice, NAMES["dice"])
-        made["over"] = ENDINGS.index(state.over)
-        made["saved"] = len(state.saved)
-        made["newest_saved"] = (len(state.saved) - 1) % MAX_SAVED_STATES
+    for index, state in enumerate(states):
+        game = games.states[index]
+        _write_position(game["position"], state)
+        _write(game, state, _FACTS)
+        _write(game["dice"], state.dice, NAMES["dice"])
+        game["over"] = ENDINGS.index(state.over)
+        game["saved"] = len(state.saved)
+        game["newest_saved"] = (len(state.saved) - 1) % MAX_SAVED_STATES
         for i, position in enumerate(state.saved):
-            _write_position(games.saved[place]["positions"][i], position)
+            _write_position(games.saved[index]["positions"][i], position)
     check(games)
     return games
 
@@ -121,20 +121,20 @@ def _write(struct: Any, source: object, names: Iterable[str]) -> None:
         struct[name] = getattr(source, name)
 
 
-def _write_position(made: Any, position: engine.Position) -> None:
-    _write(made["player"], position.player, NAMES["player"])
-    _write(made, position, _NUMBERS)
-    made["owned"] = sum(1 << number for number in position.owned)
-    made["acquired"][: len(position.owned)] = position.owned
-    _write_cells(made["cells"], position.cells)
+def _write_position(struct: Any, position: engine.Position) -> None:
+    _write(struct["player"], position.player, NAMES["player"])
+    _write(struct, position, _SCALARS)
+    struct["owned"] = sum(1 << program for program in position.owned)
+    struct["acquired"][: len(position.owned)] = position.owned
+    _write_cells(struct["cells"], position.cells)
     for name, names in (("enemies", NAMES["enemy"]), ("transmissions", NAMES["transmission"])):
         pieces = getattr(position, name)
-        made[name]["count"] = len(pieces)
-        for place, piece in enumerate(pieces):
-            _write(made[name]["pieces"][place], piece, names)
+        struct[name]["count"] = len(pieces)
+        for index, piece in enumerate(pieces):
+            _write(struct[name]["pieces"][index], piece, names)
 
 
-def _write_cells(made: Any, cells: list[engine.Cell]) -> None:
+def _write_cells(struct: Any, cells: list[engine.Cell]) -> None:
     members: dict[str, list[bool]] = {
         "blocks": [cell.is_block for cell in cells],
         "data": [cell.is_data for cell in cells],
@@ -144,7 +144,7 @@ def _write_cells(made: Any, cells: list[engine.Cell]) -> None:
         "center": [cell.center for cell in cells],
     }
     for name, flags in members.items():
-        made[name] = sum(1 << cell for cell, flag in enumerate(flags) if flag)
+        struct[name] = sum(1 << cell for cell, flag in enumerate(flags) if flag)
     for name in ("credits", "energy", "spawn"):
-        made[name] = [getattr(cell, name) for cell in cells]
-    made["value"] = [cell.points if cell.is_data else cell.program for cell in cells]
+        struct[name] = [getattr(cell, name) for cell in cells]
+    struct["value"] = [cell.points if cell.is_data else cell.program for cell in cells]

@@ -147,10 +147,10 @@ class Nvrtc:
         """
         headers = sources()
         source, name = headers.pop("kernels.cu").encode(), b"kernels.cu"
-        number, program = len(headers), ctypes.c_void_p()
-        texts = (ctypes.c_char_p * number)(*(text.encode() for text in headers.values()))
-        names = (ctypes.c_char_p * number)(*(name.encode() for name in headers))
-        self._call("CreateProgram", ctypes.byref(program), source, name, number, texts, names)
+        count, program = len(headers), ctypes.c_void_p()
+        texts = (ctypes.c_char_p * count)(*(text.encode() for text in headers.values()))
+        names = (ctypes.c_char_p * count)(*(name.encode() for name in headers))
+        self._call("CreateProgram", ctypes.byref(program), source, name, count, texts, names)
         flags = [flag.encode() for flag in (*OPTIONS, f"-arch={architecture}")]
         try:
             if self._library.nvrtcCompileProgram(
@@ -165,11 +165,11 @@ class Nvrtc:
         text = self._result("ProgramLog", program).rstrip(b"\0").decode(errors="replace")
         return next((line for line in text.splitlines() if "error" in line), text.strip())
 
-    def _result(self, kind: str, program: ctypes.c_void_p) -> bytes:
+    def _result(self, item: str, program: ctypes.c_void_p) -> bytes:
         size = ctypes.c_size_t()
-        self._call(f"Get{kind}Size", program, ctypes.byref(size))
+        self._call(f"Get{item}Size", program, ctypes.byref(size))
         content = ctypes.create_string_buffer(size.value)
-        self._call(f"Get{kind}", program, content)
+        self._call(f"Get{item}", program, content)
         return content.raw
 
     def _call(self, name: str, *arguments: Any) -> None:

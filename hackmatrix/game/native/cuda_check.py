@@ -118,26 +118,26 @@ def first_difference(image: bytes, games: int = GAMES, steps: int = STEPS) -> st
     expected = batch.reset(streams, episodes)
     record, mask = batch.observe(expected)
     played = Games(*(np.zeros_like(array) for array in expected))
-    got, numbers = empty_step(games), batch.tactical_numbers(record)
+    got, integers = empty_step(games), batch.tactical_numbers(record)
     at = [driver.put(array) for array in played]
     results = [driver.put(array) for array in got]
     seeds, actions_at = [driver.put(each) for each in (streams, episodes)], driver.put(streams)
-    numbers_at, got_numbers = driver.put(numbers), np.zeros_like(numbers)
+    integers_at, got_integers = driver.put(integers), np.zeros_like(integers)
     driver.launch("reset", [*seeds, *at[:2], results[1]], games)
-    for number in range(steps):
+    for t in range(steps):
         actions = random_actions(mask, rng)
         wanted = batch.step(expected, actions, max_episode_steps=_MOST_STEPS)
         driver.copy(actions_at, actions)
         step = [*at, actions_at, *at, *results]
         driver.launch("step", step, games, max_episode_steps=_MOST_STEPS)
-        driver.launch("tactical", [results[0], numbers_at], games)
+        driver.launch("tactical", [results[0], integers_at], games)
         for name, address, result, right in zip(got._fields, results, got, wanted, strict=True):
             driver.get(address, result)
             if not np.array_equal(result, right):
-                return f"{name} after {number + 1} steps"
-        driver.get(numbers_at, got_numbers)
-        if not np.array_equal(got_numbers, batch.tactical_numbers(wanted.observation)):
-            return f"the layout `tactical` after {number + 1} steps"
+                return f"{name} after {t + 1} steps"
+        driver.get(integers_at, got_integers)
+        if not np.array_equal(got_integers, batch.tactical_numbers(wanted.observation)):
+            return f"the layout `tactical` after {t + 1} steps"
         mask = wanted.mask
     return None
 

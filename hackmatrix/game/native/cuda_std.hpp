@@ -26,7 +26,7 @@ template <class T> constexpr const T& min(const T& a, const T& b) { return b < a
 template <class T> constexpr const T& max(const T& a, const T& b) { return a < b ? b : a; }
 template <class T> constexpr T max(initializer_list<T> all) {
     T most = *all.begin();
-    for (const T& each : all) most = max(most, each);
+    for (const T& value : all) most = max(most, value);
     return most;
 }
 template <class T> constexpr const T& clamp(const T& x, const T& low, const T& high) {

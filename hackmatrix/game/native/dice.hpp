@@ -29,7 +29,7 @@ constexpr uint32_t draw(uint32_t stream, uint32_t episode, uint32_t clock, int s
 }
 
 // A number 0..n-1 from a uniform word: the high word of the 32 x 32 bit product.
-constexpr int bounded(uint32_t word, int n) {
+constexpr int to_range(uint32_t word, int n) {
     return static_cast<int>(uint64_t{word} * static_cast<uint32_t>(n) >> 32);
 }
 
@@ -39,7 +39,7 @@ struct Dice {
 
     // The number of one of several options, all equally likely.
     constexpr int choose(Site site, int options, int index = 0) const {
-        return bounded(draw(stream, episode, clock, site, index), options);
+        return to_range(draw(stream, episode, clock, site, index), options);
     }
 };
 

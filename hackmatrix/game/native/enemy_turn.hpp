@@ -44,21 +44,21 @@ inline bool act(State& state, Enemy& enemy, CellSet& occupied) {
 
 // Two sub-steps; in each, the enemies that can act do so in a fresh random order.
 inline void move_enemies(State& state) {
-    uint32_t done = 0;  // enemies that have hit, by place
+    uint32_t done = 0;  // enemies that have hit, by slot
     CellSet occupied = state.occupied();
     for (int sub_step = 0; sub_step < MOST_STEPS; sub_step++) {
         uint32_t to_act = 0;
-        for (int place = 0; place < state.enemies.count; place++) {
-            const Enemy& enemy = state.enemies[place];
+        for (int slot = 0; slot < state.enemies.count; slot++) {
+            const Enemy& enemy = state.enemies[slot];
             bool acts = !enemy.disabled && !enemy.stunned && STEPS_PER_TURN[enemy.type] > sub_step;
-            to_act |= uint32_t{acts} << place;
+            to_act |= uint32_t{acts} << slot;
         }
         to_act &= ~done;
         for (int drawn = 0; to_act; drawn++) {
             int index = sub_step * MAX_ENEMIES + drawn;
-            int place = nth(to_act, state.dice.choose(ENEMY_ORDER, size(to_act), index));
-            to_act &= ~(1u << place);
-            if (act(state, state.enemies[place], occupied)) done |= 1u << place;
+            int slot = nth(to_act, state.dice.choose(ENEMY_ORDER, size(to_act), index));
+            to_act &= ~(1u << slot);
+            if (act(state, state.enemies[slot], occupied)) done |= 1u << slot;
         }
     }
 }
@@ -67,7 +67,7 @@ inline void move_enemies(State& state) {
 inline void spawn_due(State& state) {
     if (!state.calm && state.turn >= state.next_task) {
         spawn(state, SCHEDULED_SPAWN, true, false);
-        state.next_task = saturated(state.turn + state.interval);
+        state.next_task = saturate(state.turn + state.interval);
     }
     int pending = std::min<int>(state.pending, CELLS);
     for (int i = 0; i < pending; i++) spawn(state, FIRST_PENDING_SPAWN + i, false, true);
@@ -88,7 +88,7 @@ inline void enemy_turn(State& state, SavedPositions& saved) {
         state.step = false;
         return;
     }
-    state.turn = saturated(state.turn + 1);
+    state.turn = saturate(state.turn + 1);
     land_transmissions(state);
     move_enemies(state);
     spawn_due(state);

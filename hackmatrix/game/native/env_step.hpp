@@ -9,7 +9,7 @@
 
 namespace hackmatrix {
 
-// Games under way: arrays with a place for each.
+// Games under way: arrays with a row for each.
 struct Games {
     State* states;
     SavedPositions* saved;

@@ -11,27 +11,27 @@ constexpr int CLASSIC_SIZE = 1545, FULL_SIZE = 1946;
 struct Features {
     float* next;
 
-    void add(float number) { *next++ = number; }
-    void share(int number, int of) { add(static_cast<float>(number) / static_cast<float>(of)); }
-    void at_most_1(int number, int of) { share(std::min(number, of), of); }
+    void add(float value) { *next++ = value; }
+    void share(int value, int of) { add(static_cast<float>(value) / static_cast<float>(of)); }
+    void at_most_1(int value, int of) { share(std::min(value, of), of); }
 
     // As many features, of which that of the number is 1: the first for 1, none for 0.
-    void one_hot(int number, int size) {
-        for (int i = 1; i <= size; i++) add(static_cast<float>(number == i));
+    void one_hot(int value, int size) {
+        for (int i = 1; i <= size; i++) add(static_cast<float>(value == i));
     }
 };
 
 inline void features_of_player(const Record& record, Features& to) {
-    to.share(row(record.byte(NumberAt::cell)), SIZE - 1);
-    to.share(col(record.byte(NumberAt::cell)), SIZE - 1);
-    to.share(record.byte(NumberAt::hp), PLAYER_HP);
-    to.at_most_1(record.number(NumberAt::credits), 50);
-    to.at_most_1(record.number(NumberAt::energy), 50);
-    to.share(record.byte(NumberAt::stage) - 1, LAST_STAGE - 1);
-    to.share(record.number(NumberAt::siphons), 10);
-    to.share(record.number(NumberAt::attack) - 1, 2);
-    to.add(record.byte(NumberAt::flags) & 1);
-    to.add(record.byte(NumberAt::flags) >> 1 & 1);
+    to.share(row(record.byte(ScalarAt::cell)), SIZE - 1);
+    to.share(col(record.byte(ScalarAt::cell)), SIZE - 1);
+    to.share(record.byte(ScalarAt::hp), PLAYER_HP);
+    to.at_most_1(record.scalar(ScalarAt::credits), 50);
+    to.at_most_1(record.scalar(ScalarAt::energy), 50);
+    to.share(record.byte(ScalarAt::stage) - 1, LAST_STAGE - 1);
+    to.share(record.scalar(ScalarAt::siphons), 10);
+    to.share(record.scalar(ScalarAt::attack) - 1, 2);
+    to.add(record.byte(ScalarAt::flags) & 1);
+    to.add(record.byte(ScalarAt::flags) >> 1 & 1);
     for (int program = 0; program < NUM_PROGRAMS; program++)
         to.add(record.owned() >> program & 1);
 }
@@ -69,19 +69,19 @@ inline void more_of_cell(const Record& record, int cell, Features& to) {
 
 // What the layout `full` adds for the game.
 inline void more_of_game(const Record& record, Features& to) {
-    int credits = record.number(NumberAt::credits), energy = record.number(NumberAt::energy);
-    int until_task = record.number(NumberAt::next_task) - record.number(NumberAt::turn);
-    to.add(record.byte(NumberAt::flags) >> 2 & 1);
-    to.share(record.number(NumberAt::turn), 20);
+    int credits = record.scalar(ScalarAt::credits), energy = record.scalar(ScalarAt::energy);
+    int until_task = record.scalar(ScalarAt::next_task) - record.scalar(ScalarAt::turn);
+    to.add(record.byte(ScalarAt::flags) >> 2 & 1);
+    to.share(record.scalar(ScalarAt::turn), 20);
     to.share(std::clamp(until_task, -FIRST_INTERVAL, FIRST_INTERVAL), FIRST_INTERVAL);
-    to.share(record.number(NumberAt::interval), FIRST_INTERVAL);
-    to.at_most_1(record.number(NumberAt::pending), 9);
-    to.at_most_1(record.byte(NumberAt::atk_uses), MAX_ATK_USES);
-    to.at_most_1(record.number(NumberAt::score), 50);
-    to.at_most_1(record.byte(NumberAt::saved), MAX_SAVED_STATES);
+    to.share(record.scalar(ScalarAt::interval), FIRST_INTERVAL);
+    to.at_most_1(record.scalar(ScalarAt::pending), 9);
+    to.at_most_1(record.byte(ScalarAt::atk_uses), MAX_ATK_USES);
+    to.at_most_1(record.scalar(ScalarAt::score), 50);
+    to.at_most_1(record.byte(ScalarAt::saved), MAX_SAVED_STATES);
     to.at_most_1(credits, 20);
     to.at_most_1(energy, 20);
-    to.one_hot(record.byte(NumberAt::stage), LAST_STAGE);
+    to.one_hot(record.byte(ScalarAt::stage), LAST_STAGE);
     for (int program = 0; program < NUM_PROGRAMS; program++) {
         const Program& cost = PROGRAMS[program];
         bool can_pay = credits >= cost.credits && energy >= cost.energy;
@@ -90,9 +90,9 @@ inline void more_of_game(const Record& record, Features& to) {
 }
 
 // The features of the layout `classic`, or of `full`, which begin with the same.
-inline void features(const uint8_t* bytes, bool full, float* made) {
+inline void features(const uint8_t* bytes, bool full, float* out) {
     Record record{bytes};
-    Features to{made};
+    Features to{out};
     features_of_player(record, to);
     for (int cell = 0; cell < CELLS; cell++) features_of_cell(record, cell, to);
     if (!full) return;

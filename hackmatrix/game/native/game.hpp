@@ -14,9 +14,9 @@ inline void new_game(State& state, uint32_t stream, uint32_t episode) {
     int corner = CORNERS[state.dice.choose(START_CORNER, std::size(CORNERS))];
     state.player.cell = corner;
     state.player.hp = PLAYER_HP;
-    state.player.credits = saturated(bonus[0]);
-    state.player.energy = saturated(bonus[1]);
-    state.player.siphons = saturated(bonus[2]);
+    state.player.credits = saturate(bonus[0]);
+    state.player.energy = saturate(bonus[1]);
+    state.player.siphons = saturate(bonus[2]);
     state.player.attack = 1;
     state.stage = 1;
     state.interval = FIRST_INTERVAL;

@@ -4,7 +4,7 @@
 
 namespace hackmatrix {
 
-constexpr int SET32 = 1, SET36 = 2;  // words of a set: 32 places in one, 18 places in each of two
+constexpr int SET32 = 1, SET36 = 2;  // words of a set: 32 bits in one, 18 bits in each of two
 
 // Takes a game from words; the functions are those of `ToWords`.
 struct FromWords {
@@ -13,9 +13,9 @@ struct FromWords {
 
     void expect(bool holds) { fits &= holds; }
 
-    template <class Number>
-    void number(Number& to) {
-        to = static_cast<Number>(*next);
+    template <class Scalar>
+    void scalar(Scalar& to) {
+        to = static_cast<Scalar>(*next);
         expect(static_cast<uint32_t>(to) == *next++);
     }
     void count(uint8_t& to, int most) {
@@ -31,29 +31,29 @@ struct FromWords {
         to |= CellSet{*next++} << CELLS / 2;
     }
     template <int WORDS, class At>
-    void planes(int bits, int places, At at) {
-        ROLLED for (int place = 0; place < places; place++) at(place) = 0;
+    void planes(int bits, int size, At at) {
+        ROLLED for (int index = 0; index < size; index++) at(index) = 0;
         ROLLED for (int bit = 0; bit < bits; bit++) {
             CellSet plane;
             cells<WORDS>(plane);
-            ROLLED for (int place = 0; place < places; place++)
-                at(place) = at(place) | (plane >> place & 1) << bit;
+            ROLLED for (int index = 0; index < size; index++)
+                at(index) = at(index) | (plane >> index & 1) << bit;
         }
     }
 };
 
-// Writes a game into words: a number as one, a set as one or two, a number of each place as the
-// sets of places that have each of its bits.
+// Writes a game into words: a scalar as one, a set as one or two, a value of each member as the
+// sets of members that have each of its bits.
 struct ToWords {
     uint32_t* next;
 
     void expect(bool) {}
 
-    template <class Number>
-    void number(const Number& from) {
+    template <class Scalar>
+    void scalar(const Scalar& from) {
         *next++ = static_cast<uint32_t>(from);
     }
-    void count(uint8_t from, int) { number(from); }
+    void count(uint8_t from, int) { scalar(from); }
     template <int WORDS = SET36>
     void cells(CellSet from) {
         constexpr CellSet low = WORDS == SET36 ? of(CELLS / 2) - 1 : ~uint32_t{0};
@@ -61,11 +61,11 @@ struct ToWords {
         if (WORDS == SET36) *next++ = static_cast<uint32_t>(from >> CELLS / 2);
     }
     template <int WORDS, class At>
-    void planes(int bits, int places, At at) {
+    void planes(int bits, int size, At at) {
         ROLLED for (int bit = 0; bit < bits; bit++) {
             CellSet plane = 0;
-            ROLLED for (int place = 0; place < places; place++)
-                plane |= CellSet(at(place) >> bit & 1) << place;
+            ROLLED for (int index = 0; index < size; index++)
+                plane |= CellSet(at(index) >> bit & 1) << index;
             cells<WORDS>(plane);
         }
     }
@@ -73,12 +73,12 @@ struct ToWords {
 
 // The planes of rows, then those of columns, of as many cells.
 template <int WORDS, class Words, class At>
-constexpr void coordinates(Words& words, int places, At at) {
+constexpr void coordinates(Words& words, int size, At at) {
     uint8_t rows[CELLS] = {}, cols[CELLS] = {};
-    ROLLED for (int i = 0; i < places; i++) rows[i] = row(at(i)), cols[i] = col(at(i));
-    words.template planes<WORDS>(3, places, [&](int i) -> uint8_t& { return rows[i]; });
-    words.template planes<WORDS>(3, places, [&](int i) -> uint8_t& { return cols[i]; });
-    ROLLED for (int i = 0; i < places; i++) {
+    ROLLED for (int i = 0; i < size; i++) rows[i] = row(at(i)), cols[i] = col(at(i));
+    words.template planes<WORDS>(3, size, [&](int i) -> uint8_t& { return rows[i]; });
+    words.template planes<WORDS>(3, size, [&](int i) -> uint8_t& { return cols[i]; });
+    ROLLED for (int i = 0; i < size; i++) {
         words.expect(on_board(rows[i], cols[i]));
         at(i) = rows[i] * SIZE + cols[i];
     }
@@ -90,17 +90,17 @@ constexpr void coordinates(Words& words, int places, At at) {
 template <class Words>
 constexpr void exchange(Words& words, Position& position) {
     Player& player = position.player;
-    words.number(player.cell);
-    words.number(player.hp);
-    for (int16_t* number : {&player.credits, &player.energy, &player.siphons, &player.attack,
+    words.scalar(player.cell);
+    words.scalar(player.hp);
+    for (int16_t* scalar : {&player.credits, &player.energy, &player.siphons, &player.attack,
                             &player.score})
-        words.number(*number);
+        words.scalar(*scalar);
     Cells& cells = position.cells;
     for (CellSet* set : {&cells.blocks, &cells.data, &cells.questions, &cells.siphons,
                          &cells.siphoned, &cells.center})
         words.cells(*set);
-    auto of_cells = [&](uint8_t* numbers, int bits) {
-        words.template planes<SET36>(bits, CELLS, [=](int i) -> uint8_t& { return numbers[i]; });
+    auto of_cells = [&](uint8_t* values, int bits) {
+        words.template planes<SET36>(bits, CELLS, [=](int i) -> uint8_t& { return values[i]; });
     };
     of_cells(cells.credits, 2);
     of_cells(cells.energy, 2);
@@ -123,16 +123,16 @@ constexpr void exchange(Words& words, Position& position) {
     words.template planes<SET36>(2, coming, EACH(transmissions, type));
     words.template planes<SET36>(1, coming, EACH(transmissions, from_schedule));
     words.template planes<SET36>(1, coming, EACH(transmissions, from_siphon));
-    words.number(position.owned);
+    words.scalar(position.owned);
     words.expect(!(position.owned >> NUM_PROGRAMS));
     // Without the test, CUDA's count of bits, which is no constant, would be in `num_words`.
     int owned = position.owned ? std::min(size(position.owned), NUM_PROGRAMS) : 0;
     words.template planes<SET32>(5, owned,
                                  [&](int i) -> uint8_t& { return position.acquired[i]; });
-    words.number(position.turn);
-    words.number(position.show);
-    words.number(position.calm);
-    words.number(position.atk_uses);
+    words.scalar(position.turn);
+    words.scalar(position.show);
+    words.scalar(position.calm);
+    words.scalar(position.atk_uses);
 }
 
 #undef EACH
@@ -141,20 +141,20 @@ template <class Words>
 constexpr void exchange(Words& words, State& state) {
     exchange(words, static_cast<Position&>(state));
     for (uint32_t* word : {&state.dice.stream, &state.dice.episode, &state.dice.clock})
-        words.number(*word);
-    words.number(state.exit);
-    words.number(state.stage);
-    for (int16_t* number : {&state.interval, &state.next_task, &state.pending})
-        words.number(*number);
-    words.number(state.step);
+        words.scalar(*word);
+    words.scalar(state.exit);
+    words.scalar(state.stage);
+    for (int16_t* scalar : {&state.interval, &state.next_task, &state.pending})
+        words.scalar(*scalar);
+    words.scalar(state.step);
     CellSet enemies_at = state.enemies.cells(), transmissions_at = state.transmissions.cells();
     words.cells(enemies_at);
     words.cells(transmissions_at);
     words.expect(enemies_at == state.enemies.cells());
     words.expect(transmissions_at == state.transmissions.cells());
-    words.number(state.saved);
-    words.number(state.newest_saved);
-    words.number(state.over);
+    words.scalar(state.saved);
+    words.scalar(state.newest_saved);
+    words.scalar(state.over);
 }
 
 // Counts words.
@@ -162,8 +162,8 @@ struct WordCount {
     size_t words = 0;
 
     constexpr void expect(bool) {}
-    template <class Number>
-    constexpr void number(const Number&) { words++; }
+    template <class Scalar>
+    constexpr void scalar(const Scalar&) { words++; }
     constexpr void count(uint8_t, int) { words++; }
     template <int WORDS = SET36>
     constexpr void cells(CellSet) { words += WORDS; }
@@ -201,11 +201,11 @@ inline const char* take_words(const uint32_t* words, State& to) {
 // null. A row that is not in use may hold anything.
 inline const char* take_rows(const uint32_t* rows, const State& state, SavedPositions& to) {
     const char* part = nullptr;
-    for (int place = 0; place < MAX_SAVED_STATES; place++) {
-        Position& position = to.positions[place];
-        if (read(rows + place * POSITION_WORDS, position) && !fault(position)) continue;
+    for (int index = 0; index < MAX_SAVED_STATES; index++) {
+        Position& position = to.positions[index];
+        if (read(rows + index * POSITION_WORDS, position) && !fault(position)) continue;
         position = {};
-        if (is_in_use(state, place)) part = "the positions for UNDO";
+        if (is_in_use(state, index)) part = "the positions for UNDO";
     }
     return part ? part : fault(state, to);
 }

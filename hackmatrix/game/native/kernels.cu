@@ -16,9 +16,9 @@ struct Range { size_t first; unsigned count; };
 
 // The game of this thread, unless there are fewer.
 #define GAME(games)                                                \
-    unsigned number = blockIdx.x * blockDim.x + threadIdx.x;       \
-    if (number >= games.count) return;                             \
-    size_t game = games.first + number;
+    unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;       \
+    if (thread >= games.count) return;                             \
+    size_t game = games.first + thread;
 
 #define KERNEL(name, Call)                                                          \
     extern "C" __global__ void name(Pointers<Call> arrays, Settings, Range games) { \

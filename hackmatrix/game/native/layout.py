@@ -111,31 +111,31 @@ class Step(NamedTuple):
     won: Array  # bool[N]
 
 
-def empty_games(number: int) -> Games:
+def empty_games(num_games: int) -> Games:
     """Room for games."""
-    returns, lengths = np.zeros(number, np.int32), np.zeros(number, np.int32)
-    return Games(np.zeros(number, STATE), np.zeros(number, SAVED_POSITIONS), returns, lengths)
+    returns, lengths = np.zeros(num_games, np.int32), np.zeros(num_games, np.int32)
+    return Games(np.zeros(num_games, STATE), np.zeros(num_games, SAVED_POSITIONS), returns, lengths)
 
 
 def empty_step(games: int) -> Step:
     """Room for the results of a step, with any values."""
 
-    def each(dtype: type, *shape: int) -> Array:
+    def array(dtype: type, *shape: int) -> Array:
         return np.empty((games, *shape), dtype)
 
     return Step(
-        observation=each(np.uint8, RECORD_SIZE),
-        mask=each(np.uint32),
-        reward=each(np.float32),
-        terminated=each(np.bool_),
-        truncated=each(np.bool_),
-        reward_parts=each(np.float32, len(REWARD_PARTS)),
-        final_observation=each(np.uint8, RECORD_SIZE),
-        episode_return=each(np.float32),
-        episode_length=each(np.int32),
-        episode_done=each(np.bool_),
-        stage=each(np.int32),
-        score=each(np.int32),
-        programs_owned=each(np.int32),
-        won=each(np.bool_),
+        observation=array(np.uint8, RECORD_SIZE),
+        mask=array(np.uint32),
+        reward=array(np.float32),
+        terminated=array(np.bool_),
+        truncated=array(np.bool_),
+        reward_parts=array(np.float32, len(REWARD_PARTS)),
+        final_observation=array(np.uint8, RECORD_SIZE),
+        episode_return=array(np.float32),
+        episode_length=array(np.int32),
+        episode_done=array(np.bool_),
+        stage=array(np.int32),
+        score=array(np.int32),
+        programs_owned=array(np.int32),
+        won=array(np.bool_),
     )

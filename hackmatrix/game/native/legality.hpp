@@ -16,9 +16,9 @@ bool are_flags(const Flags&... flags) {
     return bits <= 1;
 }
 
-// Whether none of these numbers is negative.
+// Whether none of these values is negative.
 template <class... Numbers>
-bool are_counts(Numbers... numbers) { return (numbers | ...) >= 0; }
+bool are_counts(Numbers... values) { return (values | ...) >= 0; }
 
 inline bool is_legal(const Cells& cells) {
     CellSet all = cells.blocks | cells.siphons | cells.siphoned | cells.center;
@@ -30,7 +30,7 @@ inline bool is_legal(const Cells& cells) {
         spawn = std::max(spawn, cells.spawn[cell]);
     }
     if (resource > MAX_RESOURCE || value >= NUM_PROGRAMS || spawn > MAX_SPAWN) return false;
-    for (int cell : each(cells.data))
+    for (int cell : members(cells.data))
         if (cells.value[cell] > MAX_POINTS) return false;
     return true;
 }
@@ -61,9 +61,9 @@ inline bool is_legal(const List<Transmission, MAX_TRANSMISSIONS>& transmissions,
 inline bool is_legal(uint32_t owned, const uint8_t* acquired) {
     if (owned >> NUM_PROGRAMS) return false;
     uint32_t left = owned;
-    for (int place = 0, count = size(owned); place < count; place++) {
-        if (acquired[place] >= NUM_PROGRAMS) return false;
-        left &= ~(1u << acquired[place]);
+    for (int index = 0, count = size(owned); index < count; index++) {
+        if (acquired[index] >= NUM_PROGRAMS) return false;
+        left &= ~(1u << acquired[index]);
     }
     return !left;
 }
@@ -96,23 +96,23 @@ inline const char* fault(const State& state) {
     return state.over > INVALID_ACTION ? "the ending" : nullptr;
 }
 
-// Whether UNDO can come to the position in a place.
-inline bool is_in_use(const State& state, int place) {
-    return (state.newest_saved + MAX_SAVED_STATES - place) % MAX_SAVED_STATES < state.saved;
+// Whether UNDO can come to the position at an index.
+inline bool is_in_use(const State& state, int index) {
+    return (state.newest_saved + MAX_SAVED_STATES - index) % MAX_SAVED_STATES < state.saved;
 }
 
-// The part that is not legal of a position in a place of a legal game, or null; one that is not in
+// The part that is not legal of a position at an index of a legal game, or null; one that is not in
 // use may be anything.
-inline const char* fault(const State& state, const Position& saved, int place) {
+inline const char* fault(const State& state, const Position& saved, int index) {
     bool fits = !fault(saved) && !has(saved.cells.blocks, state.exit);
-    return fits || !is_in_use(state, place) ? nullptr : "the positions for UNDO";
+    return fits || !is_in_use(state, index) ? nullptr : "the positions for UNDO";
 }
 
 // The part of a game that is not legal, its saved positions included, or null.
 inline const char* fault(const State& state, const SavedPositions& saved) {
     const char* part = fault(state);
-    for (int place = 0; place < MAX_SAVED_STATES && !part; place++)
-        part = fault(state, saved.positions[place], place);
+    for (int index = 0; index < MAX_SAVED_STATES && !part; index++)
+        part = fault(state, saved.positions[index], index);
     return part;
 }
 
@@ -120,30 +120,30 @@ inline const char* fault(const State& state, const SavedPositions& saved) {
 // was not made count as one.
 inline const char* record_fault(const uint8_t* bytes) {
     Record record{bytes};
-    uint8_t kind = 0, coming = 0, turns = 0, far = 0, value = 0, spawn = 0;
+    uint8_t enemy_type = 0, coming = 0, turns = 0, far = 0, value = 0, spawn = 0;
     for (int cell = 0; cell < CELLS; cell++) {
         auto most = [&](uint8_t& largest, int plane, int first, int bits) {
-            uint8_t number = record.plane(plane, cell) >> first & bits;
-            largest = std::max(largest, number);
+            uint8_t entry = record.plane(plane, cell) >> first & bits;
+            largest = std::max(largest, entry);
         };
-        most(kind, ENEMY_PLANE, 0, 7);
+        most(enemy_type, ENEMY_PLANE, 0, 7);
         most(turns, TRANSMISSION_PLANE, 1, 7);
         most(coming, TRANSMISSION_PLANE, 4, 7);
         most(far, RESOURCE_PLANE, 4, 15);
         most(value, VALUE_PLANE, 0, 255);
         most(spawn, SPAWN_PLANE, 0, 255);
     }
-    if (kind > ENEMY_TYPES) return "the enemies";
+    if (enemy_type > ENEMY_TYPES) return "the enemies";
     if (coming > ENEMY_TYPES || turns > MAX_TURNS) return "the transmissions";
     if (far > MAX_DISTANCE || value >= NUM_PROGRAMS || spawn > MAX_SPAWN) return "the cells";
-    if (record.byte(NumberAt::cell) >= CELLS || record.byte(NumberAt::hp) > PLAYER_HP ||
-        record.byte(NumberAt::stage) > LAST_STAGE || record.byte(NumberAt::flags) > 7 ||
-        record.byte(NumberAt::atk_uses) > MAX_ATK_USES ||
-        record.byte(NumberAt::saved) > MAX_SAVED_STATES)
+    if (record.byte(ScalarAt::cell) >= CELLS || record.byte(ScalarAt::hp) > PLAYER_HP ||
+        record.byte(ScalarAt::stage) > LAST_STAGE || record.byte(ScalarAt::flags) > 7 ||
+        record.byte(ScalarAt::atk_uses) > MAX_ATK_USES ||
+        record.byte(ScalarAt::saved) > MAX_SAVED_STATES)
         return "the numbers";
-    for (int at = NumberAt::credits; at <= NumberAt::pending; at += 2)
-        if (record.number(at) > LIMIT) return "the numbers";
-    if (record.owned() >> NUM_PROGRAMS || record.byte(NumberAt::owned + 3)) return "the programs";
+    for (int at = ScalarAt::credits; at <= ScalarAt::pending; at += 2)
+        if (record.scalar(at) > LIMIT) return "the numbers";
+    if (record.owned() >> NUM_PROGRAMS || record.byte(ScalarAt::owned + 3)) return "the programs";
     return nullptr;
 }
 

@@ -20,12 +20,12 @@ namespace {
 template <class T, int WIDTH = 0>
 T* rows(nb::handle array, size_t games) {
     using Shape = std::conditional_t<WIDTH == 0, nb::shape<-1>, nb::shape<-1, WIDTH>>;
-    nb::ndarray<T, Shape, nb::c_contig, nb::device::cpu> found;
-    if (!nb::try_cast(array, found, false))
+    nb::ndarray<T, Shape, nb::c_contig, nb::device::cpu> view;
+    if (!nb::try_cast(array, view, false))
         throw nb::type_error("an array is of another type or shape, or not contiguous");
-    if (found.shape(0) != games)
+    if (view.shape(0) != games)
         throw nb::value_error("all arrays must have as many rows as there are games");
-    return found.data();
+    return view.data();
 }
 
 // Structs in an array of their bytes, uint8[games, size].
@@ -88,8 +88,8 @@ void for_each_record(nb::object records, int threads, Work work) {
                      [=](size_t i) { work(record + i * RECORD_SIZE, i); });
 }
 
-void tactical_games(nb::object records, nb::object numbers, int threads) {
-    auto* to = rows<int8_t, TACTICAL_SIZE>(numbers, nb::len(records));
+void tactical_games(nb::object records, nb::object integers, int threads) {
+    auto* to = rows<int8_t, TACTICAL_SIZE>(integers, nb::len(records));
     for_each_record(records, threads, [=](const uint8_t* record, size_t i) {
         tactical_numbers(record, reinterpret_cast<Tactical*>(to)[i]);
     });

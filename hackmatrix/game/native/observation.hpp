@@ -51,9 +51,9 @@ inline void observe_cells(const State& state, uint8_t* record) {
 
     auto observe_some = [&](int from, auto count) {
         auto members = [=](CellSet set) { return BYTES_OF_BITS[set >> from & 255]; };
-        auto read = [=](const uint8_t* numbers) {
+        auto read = [=](const uint8_t* values) {
             uint64_t some = 0;
-            std::memcpy(&some, numbers + from, count);
+            std::memcpy(&some, values + from, count);
             return some;
         };
         auto write = [=](int plane, uint64_t some) {
@@ -80,16 +80,16 @@ inline void observe_cells(const State& state, uint8_t* record) {
 
 // Enemies and transmissions, on planes that hold the cells already.
 inline void observe_pieces(const State& state, uint8_t* record) {
-    CellSet taken = 0;  // cells of the enemies so far: the first represents all, even if hidden
+    CellSet occupied = 0;  // cells of the enemies so far: the first represents all, even if hidden
     for (const Enemy& enemy : state.enemies) {
-        bool is_first = !has(taken, enemy.cell);
-        taken |= of(enemy.cell);
+        bool is_first = !has(occupied, enemy.cell);
+        occupied |= of(enemy.cell);
         if (!state.sees(enemy)) {
             record[ENEMY_PLANE + enemy.last] |= 1 << 7;
             continue;
         }
-        uint8_t& seen = record[CELL_PLANE + enemy.cell];
-        if (seen >> 6 < MAX_SEEN) seen = seen + (1 << 6);
+        uint8_t& visible = record[CELL_PLANE + enemy.cell];
+        if (visible >> 6 < MAX_SEEN) visible = visible + (1 << 6);
         if (is_first)
             record[ENEMY_PLANE + enemy.cell] |= 
                 (enemy.type + 1) | enemy.hp << 3 | enemy.stunned << 5 | enemy.from_siphon << 6;
@@ -105,17 +105,17 @@ SEPARATE void observe(const State& state, uint8_t* record) {
     const Player& player = state.player;
     observe_cells(state, record);
     observe_pieces(state, record);
-    uint8_t* to = record + NUMBERS;
+    uint8_t* to = record + SCALARS;
     *to++ = player.cell;
     *to++ = player.hp;
     *to++ = state.stage;
     *to++ = state.show | state.calm << 1 | state.step << 2;
     *to++ = state.atk_uses;
     *to++ = state.saved;
-    for (int number : {player.credits, player.energy, player.siphons, player.attack, player.score,
+    for (int scalar : {player.credits, player.energy, player.siphons, player.attack, player.score,
                        state.turn, state.next_task, state.interval, state.pending}) {
-        *to++ = number;
-        *to++ = number >> 8;
+        *to++ = scalar;
+        *to++ = scalar >> 8;
     }
     for (int shift = 0; shift < 32; shift += 8) *to++ = state.owned >> shift;
 }

@@ -22,7 +22,7 @@ inline const Enemy* nearest_daemon(const State& state) {
 
 // Whether any unsiphoned block still brings transmissions.
 inline bool any_spawn_left(const State& state) {
-    for (int cell : each(state.unsiphoned_blocks()))
+    for (int cell : members(state.unsiphoned_blocks()))
         if (state.cells.spawn[cell] > 0) return true;
     return false;
 }
@@ -54,10 +54,10 @@ inline bool applicable(const State& state, int program) {
 }
 
 // Whether a program is owned, affordable and applicable.
-inline bool can_run(const State& state, int number) {
-    const Program& program = PROGRAMS[number];
-    return state.owned >> number & 1 && state.player.credits >= program.credits &&
-           state.player.energy >= program.energy && applicable(state, number);
+inline bool can_run(const State& state, int index) {
+    const Program& program = PROGRAMS[index];
+    return state.owned >> index & 1 && state.player.credits >= program.credits &&
+           state.player.energy >= program.energy && applicable(state, index);
 }
 
 // DEBUG, ROW, COL, D_BOM, ANTI-V and HACK; returns the kills that give a reward.
@@ -86,10 +86,10 @@ inline int strike(State& state, int program) {
 
 // POLY: every enemy becomes another type and keeps its damage; returns the rewarded kills.
 inline int poly(State& state) {
-    for (int place = 0; place < state.enemies.count; place++) {
-        Enemy& enemy = state.enemies[place];
+    for (int index = 0; index < state.enemies.count; index++) {
+        Enemy& enemy = state.enemies[index];
         int damage_taken = ENEMY_HP[enemy.type] - enemy.hp;
-        int other = state.dice.choose(POLY_TYPE, ENEMY_TYPES - 1, place);
+        int other = state.dice.choose(POLY_TYPE, ENEMY_TYPES - 1, index);
         enemy.type = other + (other >= enemy.type);
         enemy.hp = ENEMY_HP[enemy.type] - damage_taken;
         enemy.last = enemy.cell;
@@ -112,7 +112,7 @@ inline int warp(State& state) {
 inline int crash(State& state) {
     Cells& cells = state.cells;
     int kills = 0;
-    for (int cell : each(AROUND[state.player.cell])) {
+    for (int cell : members(AROUND[state.player.cell])) {
         cells.value[cell] = cells.spawn[cell] = 0;
         kills += destroy_all_on(state, cell) + destroy_transmission(state, cell);
     }
@@ -145,11 +145,11 @@ inline int shift_goal(int here, int cell, bool away) {
 
 // PUSH (away) and PULL: moves every enemy one cell away from the player or towards it.
 inline void shift(State& state, bool away) {
-    CellSet taken = 0;
+    CellSet occupied = 0;
     for (Enemy& enemy : state.enemies) {
         int goal = shift_goal(state.player.cell, enemy.cell, away);
-        if (goal == NOWHERE || has(taken, goal)) continue;
-        taken |= of(goal);
+        if (goal == NOWHERE || has(occupied, goal)) continue;
+        occupied |= of(goal);
         enemy.cell = goal;
     }
 }
@@ -159,22 +159,22 @@ inline void change_numbers(State& state, int program) {
     Player& player = state.player;
     switch (program) {
         case STEP: state.step = true; break;
-        case SIPH_PLUS: player.siphons = saturated(player.siphons + 1); break;
-        case EXCH: player.energy = saturated(player.energy + EXCH_ENERGY); break;
+        case SIPH_PLUS: player.siphons = saturate(player.siphons + 1); break;
+        case EXCH: player.energy = saturate(player.energy + EXCH_ENERGY); break;
         case SHOW: state.show = true; break;
         case RESET: player.hp = PLAYER_HP; break;
         case CALM: state.calm = true; break;
-        case SCORE: player.score = saturated(player.score + LAST_STAGE - state.stage); break;
+        case SCORE: player.score = saturate(player.score + LAST_STAGE - state.stage); break;
         case DELAY:
             for (Transmission& coming : state.transmissions)
-                coming.turns = saturated(coming.turns + DELAY_TURNS);
+                coming.turns = saturate(coming.turns + DELAY_TURNS);
             break;
         case REDUC:
-            for (int cell : each(state.unsiphoned_blocks()))
+            for (int cell : members(state.unsiphoned_blocks()))
                 if (state.cells.spawn[cell] > 0) state.cells.spawn[cell]--;
             break;
         case ATK_PLUS:
-            player.attack = saturated(player.attack + 1);
+            player.attack = saturate(player.attack + 1);
             state.atk_uses++;
     }
 }

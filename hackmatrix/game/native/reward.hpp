@@ -9,14 +9,14 @@ namespace hackmatrix {
 struct Before {
     int stage, hp, score, credits, energy;
     int distance;  // to the exit, 0 without a path
-    int missed;    // further credits and energy that a better cell to siphon would have given
+    int missed_resources;  // further credits and energy that a better cell to siphon would have given
 };
 
 inline Before measure(const State& state, int action) {
     const Player& player = state.player;
     return {state.stage,   player.hp,     player.score,
             player.credits, player.energy, exit_distance(state),
-            action == SIPHON ? missed(state) : 0};
+            action == SIPHON ? missed_resources(state) : 0};
 }
 
 // Whether an enemy next to the player came from siphoning.
@@ -48,7 +48,7 @@ inline void reward_parts(const Before& before, const State& state, int action, E
     *parts++ = RESOURCE_HOLDING * held * completed;
     *parts++ = DAMAGE * std::max(0, before.hp - player.hp);
     *parts++ = HP_RECOVERY * std::max(0, player.hp - before.hp);
-    *parts++ = SIPHON_QUALITY * before.missed;
+    *parts++ = SIPHON_QUALITY * before.missed_resources;
     *parts++ = PROGRAM_WASTE * wasted;
     *parts++ = SIPHON_DEATH * (died && is_siphon_killed(state));
 }

@@ -121,7 +121,7 @@ class Symbols {
         };
         pieces.clear();
         for (int cell = 0; cell < CELLS; cell++) read_cell(record, cell, mirrored(cell));
-        player = mirrored(std::min(record.byte(NumberAt::cell), CELLS - 1));
+        player = mirrored(std::min(record.byte(ScalarAt::cell), CELLS - 1));
         read_quantities(bytes);
     }
 

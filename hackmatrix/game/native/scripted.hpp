@@ -1,4 +1,4 @@
-// The scripted player (`agents/scripted`), on what a record shows (`game/foresight/seen.py`).
+// The scripted player (`agents/scripted`), on what a record shows (`game/foresight/visible_state.py`).
 //
 // Every sum adds in the order of the Python player, so that both choose the same actions.
 #pragma once
@@ -24,17 +24,17 @@ constexpr int NUM_WEIGHTS = sizeof(Weights) / sizeof(double);
 
 // An enemy that the player sees, or foresees.
 struct Foe {
-    int8_t kind, cell;
+    int8_t type, cell;
     int hp;
     bool stunned;
 
     bool operator==(const Foe& other) const {
-        return kind == other.kind && cell == other.cell && hp == other.hp &&
+        return type == other.type && cell == other.cell && hp == other.hp &&
                stunned == other.stunned;
     }
 };
 
-// The foe that stands for an enemy of unknown kind.
+// The foe that stands for an enemy of unknown type.
 constexpr Foe unknown_foe(int cell) {
     return {GLITCH, static_cast<int8_t>(cell), ENEMY_HP[GLITCH], false};
 }
@@ -77,17 +77,17 @@ struct View {
 inline View::View(const uint8_t* bytes) {
     Record record{bytes};
     std::memset(static_cast<void*>(this), 0, offsetof(View, foes));
-    cell = record.byte(NumberAt::cell);
-    hp = record.byte(NumberAt::hp);
-    credits = record.number(NumberAt::credits);
-    energy = record.number(NumberAt::energy);
-    siphons = record.number(NumberAt::siphons);
-    attack = record.number(NumberAt::attack);
-    stage = record.byte(NumberAt::stage);
-    atk_uses = record.byte(NumberAt::atk_uses);
-    pending = record.number(NumberAt::pending);
+    cell = record.byte(ScalarAt::cell);
+    hp = record.byte(ScalarAt::hp);
+    credits = record.scalar(ScalarAt::credits);
+    energy = record.scalar(ScalarAt::energy);
+    siphons = record.scalar(ScalarAt::siphons);
+    attack = record.scalar(ScalarAt::attack);
+    stage = record.byte(ScalarAt::stage);
+    atk_uses = record.byte(ScalarAt::atk_uses);
+    pending = record.scalar(ScalarAt::pending);
     owned = record.owned();
-    int flags = record.byte(NumberAt::flags);
+    int flags = record.byte(ScalarAt::flags);
     show = flags & 1;
     calm = flags & 2;
     step = flags & 4;
@@ -96,11 +96,11 @@ inline View::View(const uint8_t* bytes) {
         int content = record.plane(CELL_PLANE, c), resource = record.plane(RESOURCE_PLANE, c);
         Foe foe = unknown_foe(c);
         if (enemy & 7) {
-            foe.kind = (enemy & 7) - 1;
+            foe.type = (enemy & 7) - 1;
             foe.hp = enemy >> 3 & 3;
             foe.stunned = enemy >> 5 & 1;
         }
-        for (int seen = content >> 6; seen > 0; seen--) foes[count++] = foe;
+        for (int i = content >> 6; i > 0; i--) foes[count++] = foe;
         if (coming & 1) {
             transmissions |= of(c);
             if ((coming >> 1 & 7) <= 1) landing |= of(c);
@@ -130,21 +130,21 @@ inline View::View(const uint8_t* bytes) {
 
 // --- `foresight/actions.py` ---
 
-inline bool can_go(const View& seen, int direction) {
-    int to = NEIGHBOUR[seen.cell][direction];
+inline bool can_go(const View& visible, int direction) {
+    int to = NEIGHBOUR[visible.cell][direction];
     if (to == NOWHERE) return false;
-    if (!has(seen.blocks, to)) return true;
-    for (const Foe& foe : seen)
+    if (!has(visible.blocks, to)) return true;
+    for (const Foe& foe : visible)
         if (foe.cell == to) return true;
     return false;
 }
 
 // Damages the foes for which `is_struck` holds; returns whether there was any.
 template <class IsStruck>
-bool strike(View& seen, IsStruck is_struck, int amount) {
+bool strike(View& visible, IsStruck is_struck, int amount) {
     bool anyone = false;
-    Foe* to = seen.foes;
-    for (Foe foe : seen) {
+    Foe* to = visible.foes;
+    for (Foe foe : visible) {
         if (is_struck(foe)) {
             anyone = true;
             foe.hp -= amount;
@@ -153,118 +153,118 @@ bool strike(View& seen, IsStruck is_struck, int amount) {
         }
         *to++ = foe;
     }
-    seen.count = to - seen.foes;
+    visible.count = to - visible.foes;
     return anyone;
 }
 
-inline void take_transmissions(View& seen, CellSet cells) {
-    seen.transmissions &= ~cells;
-    seen.landing &= ~cells;
+inline void take_transmissions(View& visible, CellSet cells) {
+    visible.transmissions &= ~cells;
+    visible.landing &= ~cells;
 }
 
-inline void go(View& seen, int direction) {
-    CellSet pieces = seen.pieces();
-    CellSet struck = up_to_first(pieces | seen.blocks, seen.cell, direction) & pieces;
+inline void go(View& visible, int direction) {
+    CellSet pieces = visible.pieces();
+    CellSet struck = up_to_first(pieces | visible.blocks, visible.cell, direction) & pieces;
     if (!struck) {
-        seen.cell = NEIGHBOUR[seen.cell][direction];
-        if (has(seen.data_siphons, seen.cell)) seen.siphons++;
-        seen.data_siphons &= ~of(seen.cell);
-    } else if (struck & seen.transmissions) {
-        take_transmissions(seen, struck);
+        visible.cell = NEIGHBOUR[visible.cell][direction];
+        if (has(visible.data_siphons, visible.cell)) visible.siphons++;
+        visible.data_siphons &= ~of(visible.cell);
+    } else if (struck & visible.transmissions) {
+        take_transmissions(visible, struck);
     } else {
-        bool found = false;
-        auto is_first = [&](const Foe& foe) { return !found && (found = has(struck, foe.cell)); };
-        strike(seen, is_first, seen.attack);
+        bool is_found = false;
+        auto is_first = [&](const Foe& foe) { return !is_found && (is_found = has(struck, foe.cell)); };
+        strike(visible, is_first, visible.attack);
     }
 }
 
-inline void siphon(View& seen) {
-    for (int c : each(CROSS[seen.cell])) {
-        seen.credits += seen.amounts[0][c];
-        seen.energy += seen.amounts[1][c];
-        seen.amounts[0][c] = seen.amounts[1][c] = 0;
-        if (has(seen.unsiphoned, c)) seen.pending += seen.spawns[c];
-        if (has(seen.programs, c)) seen.owned |= 1u << seen.value[c];
+inline void siphon(View& visible) {
+    for (int c : members(CROSS[visible.cell])) {
+        visible.credits += visible.amounts[0][c];
+        visible.energy += visible.amounts[1][c];
+        visible.amounts[0][c] = visible.amounts[1][c] = 0;
+        if (has(visible.unsiphoned, c)) visible.pending += visible.spawns[c];
+        if (has(visible.programs, c)) visible.owned |= 1u << visible.value[c];
     }
-    CellSet cross = CROSS[seen.cell];
-    seen.siphoned |= cross;
-    seen.unsiphoned &= ~cross;
-    seen.programs &= ~cross;
-    seen.questions &= ~cross;
-    seen.siphons--;
+    CellSet cross = CROSS[visible.cell];
+    visible.siphoned |= cross;
+    visible.unsiphoned &= ~cross;
+    visible.programs &= ~cross;
+    visible.questions &= ~cross;
+    visible.siphons--;
 }
 
 // --- `foresight/programs.py` ---
 
-inline bool d_bom(View& seen) {
+inline bool d_bom(View& visible) {
     const Foe* nearest = nullptr;
-    for (const Foe& foe : seen)
-        if (foe.kind == DAEMON &&
-            (!nearest || manhattan(foe.cell, seen.cell) < manhattan(nearest->cell, seen.cell)))
+    for (const Foe& foe : visible)
+        if (foe.type == DAEMON &&
+            (!nearest || manhattan(foe.cell, visible.cell) < manhattan(nearest->cell, visible.cell)))
             nearest = &foe;
     if (!nearest) return false;
     CellSet around = AROUND[nearest->cell];
-    Foe* gone = std::find(seen.foes, seen.end(), *nearest);
-    std::copy(gone + 1, seen.end(), gone);
-    seen.count--;
-    strike(seen, [=](const Foe& foe) { return has(around, foe.cell); }, 1);
+    Foe* gone = std::find(visible.foes, visible.end(), *nearest);
+    std::copy(gone + 1, visible.end(), gone);
+    visible.count--;
+    strike(visible, [=](const Foe& foe) { return has(around, foe.cell); }, 1);
     return true;
 }
 
-inline bool crash(View& seen) {
-    CellSet around = AROUND[seen.cell];
-    int before = seen.count;
-    strike(seen, [=](const Foe& foe) { return has(around, foe.cell); }, 1 << 20);
-    if (seen.count == before && !(around & (seen.blocks | seen.transmissions))) return false;
-    seen.blocks &= ~around;
-    seen.unsiphoned &= ~around;
-    seen.programs &= ~around;
-    seen.questions &= ~around;
-    take_transmissions(seen, around);
+inline bool crash(View& visible) {
+    CellSet around = AROUND[visible.cell];
+    int before = visible.count;
+    strike(visible, [=](const Foe& foe) { return has(around, foe.cell); }, 1 << 20);
+    if (visible.count == before && !(around & (visible.blocks | visible.transmissions))) return false;
+    visible.blocks &= ~around;
+    visible.unsiphoned &= ~around;
+    visible.programs &= ~around;
+    visible.questions &= ~around;
+    take_transmissions(visible, around);
     return true;
 }
 
-inline bool shift(View& seen, bool away) {
-    CellSet taken = 0;
-    for (int i = 0; i < seen.count; i++) {
-        int goal = shift_goal(seen.cell, seen.foes[i].cell, away);
-        if (goal == NOWHERE || has(taken, goal)) continue;
-        taken |= of(goal);
-        seen.foes[i].cell = goal;
+inline bool shift(View& visible, bool away) {
+    CellSet occupied = 0;
+    for (int i = 0; i < visible.count; i++) {
+        int goal = shift_goal(visible.cell, visible.foes[i].cell, away);
+        if (goal == NOWHERE || has(occupied, goal)) continue;
+        occupied |= of(goal);
+        visible.foes[i].cell = goal;
     }
-    return seen.count > 0;
+    return visible.count > 0;
 }
 
 // Pays for a program and runs it; returns false if it can't run, or would change nothing.
-inline bool run(View& seen, int program) {
+inline bool run(View& visible, int program) {
     const Program& cost = PROGRAMS[program];
-    if (!(seen.owned >> program & 1) || seen.credits < cost.credits || seen.energy < cost.energy)
+    if (!(visible.owned >> program & 1) || visible.credits < cost.credits || visible.energy < cost.energy)
         return false;
-    seen.credits -= cost.credits;
-    seen.energy -= cost.energy;
+    visible.credits -= cost.credits;
+    visible.energy -= cost.energy;
     auto on = [&](CellSet cells) {
-        return strike(seen, [=](const Foe& foe) { return has(cells, foe.cell); }, seen.attack);
+        return strike(visible, [=](const Foe& foe) { return has(cells, foe.cell); }, visible.attack);
     };
     auto turn_on = [](bool& flag) { return !flag && (flag = true); };
     switch (program) {
-        case PUSH: return shift(seen, true);
-        case PULL: return shift(seen, false);
-        case CRASH: return crash(seen);
+        case PUSH: return shift(visible, true);
+        case PULL: return shift(visible, false);
+        case CRASH: return crash(visible);
         case WAIT: return true;
-        case DEBUG: return on(seen.blocks);
-        case ROW: return on(BOARD.row[row(seen.cell)]);
-        case COL: return on(BOARD.col[col(seen.cell)]);
-        case STEP: return turn_on(seen.step);
-        case SIPH_PLUS: seen.siphons++; return true;
-        case EXCH: seen.energy += EXCH_ENERGY; return true;
-        case SHOW: return turn_on(seen.show);
-        case RESET: return seen.hp < PLAYER_HP && (seen.hp = PLAYER_HP);
-        case CALM: return turn_on(seen.calm);
-        case D_BOM: return d_bom(seen);
-        case DELAY: seen.landing = 0; return seen.transmissions != 0;
-        case ANTI_V: return strike(seen, [](const Foe& foe) { return foe.kind == VIRUS; }, 1);
-        case ATK_PLUS: seen.attack++; return seen.atk_uses++ < MAX_ATK_USES;
-        case HACK: return on(seen.siphoned);
+        case DEBUG: return on(visible.blocks);
+        case ROW: return on(BOARD.row[row(visible.cell)]);
+        case COL: return on(BOARD.col[col(visible.cell)]);
+        case STEP: return turn_on(visible.step);
+        case SIPH_PLUS: visible.siphons++; return true;
+        case EXCH: visible.energy += EXCH_ENERGY; return true;
+        case SHOW: return turn_on(visible.show);
+        case RESET: return visible.hp < PLAYER_HP && (visible.hp = PLAYER_HP);
+        case CALM: return turn_on(visible.calm);
+        case D_BOM: return d_bom(visible);
+        case DELAY: visible.landing = 0; return visible.transmissions != 0;
+        case ANTI_V: return strike(visible, [](const Foe& foe) { return foe.type == VIRUS; }, 1);
+        case ATK_PLUS: visible.attack++; return visible.atk_uses++ < MAX_ATK_USES;
+        case HACK: return on(visible.siphoned);
     }
     return false;
 }
@@ -284,50 +284,50 @@ inline int foreseen_step(int cell, int goal, CellSet free) {
     return NOWHERE;
 }
 
-inline int foreseen_cell(const View& seen, int place) {
-    const Foe& foe = seen.foes[place];
-    CellSet occupied = seen.transmissions;
-    for (int other = 0; other < seen.count; other++)
-        if (other != place) occupied |= of(seen.foes[other].cell);
-    CellSet open = foe.kind == GLITCH ? ALL_CELLS : ALL_CELLS & ~seen.blocks;
+inline int foreseen_cell(const View& visible, int index) {
+    const Foe& foe = visible.foes[index];
+    CellSet occupied = visible.transmissions;
+    for (int other = 0; other < visible.count; other++)
+        if (other != index) occupied |= of(visible.foes[other].cell);
+    CellSet open = foe.type == GLITCH ? ALL_CELLS : ALL_CELLS & ~visible.blocks;
     CellSet free = open & ~occupied;
-    int step = foreseen_step(foe.cell, seen.cell, free);
+    int step = foreseen_step(foe.cell, visible.cell, free);
     if (step != NOWHERE) return step;
-    step = foreseen_step(foe.cell, seen.cell, open);
+    step = foreseen_step(foe.cell, visible.cell, open);
     if (step != NOWHERE && has(free, step)) return step;
     int nearest = NOWHERE;
     for (int to : NEIGHBOUR[foe.cell])
         if (to != NOWHERE && has(free, to) &&
-            (nearest == NOWHERE || manhattan(to, seen.cell) < manhattan(nearest, seen.cell)))
+            (nearest == NOWHERE || manhattan(to, visible.cell) < manhattan(nearest, visible.cell)))
             nearest = to;
     return nearest == NOWHERE ? foe.cell : nearest;
 }
 
-inline void enemy_turn(View& seen) {
-    if (seen.step) {
-        seen.step = false;
+inline void enemy_turn(View& visible) {
+    if (visible.step) {
+        visible.step = false;
         return;
     }
     bool acts[MAX_FOES];
-    for (int i = 0; i < seen.count; i++) acts[i] = !seen.foes[i].stunned;
+    for (int i = 0; i < visible.count; i++) acts[i] = !visible.foes[i].stunned;
     int hits = 0;
     for (int sub_step = 0; sub_step < MOST_STEPS; sub_step++)
-        for (int i = 0; i < seen.count; i++) {
+        for (int i = 0; i < visible.count; i++) {
             if (!acts[i]) continue;
             acts[i] = false;
-            Foe& foe = seen.foes[i];
-            if (has(NEIGHBOURS[seen.cell], foe.cell)) {
+            Foe& foe = visible.foes[i];
+            if (has(NEIGHBOURS[visible.cell], foe.cell)) {
                 hits++;
                 continue;
             }
-            foe.cell = foreseen_cell(seen, i);
-            acts[i] = STEPS_PER_TURN[foe.kind] > sub_step + 1;
+            foe.cell = foreseen_cell(visible, i);
+            acts[i] = STEPS_PER_TURN[foe.type] > sub_step + 1;
         }
-    for (int i = 0; i < seen.count; i++) seen.foes[i].stunned = false;
-    seen.hp = std::max(seen.hp - hits, 0);
-    for (int c : each(seen.landing)) seen.foes[seen.count++] = unknown_foe(c);
-    seen.transmissions &= ~seen.landing;
-    seen.landing = seen.transmissions;
+    for (int i = 0; i < visible.count; i++) visible.foes[i].stunned = false;
+    visible.hp = std::max(visible.hp - hits, 0);
+    for (int c : members(visible.landing)) visible.foes[visible.count++] = unknown_foe(c);
+    visible.transmissions &= ~visible.landing;
+    visible.landing = visible.transmissions;
 }
 
 // --- `agents/scripted/values.py` ---
@@ -344,34 +344,34 @@ inline double hp_worth(int hp, const Weights& w) {
     return hp == 0 ? 0.0 : hp == 1 ? w.hp1 : hp == 2 ? w.hp1 + w.hp2 : w.hp1 + w.hp2 + w.hp3;
 }
 
-inline double holdings(const View& seen, const Weights& w) {
-    int transmissions = size(seen.transmissions);
-    int crowd = seen.count + transmissions + seen.pending;
+inline double holdings(const View& visible, const Weights& w) {
+    int transmissions = size(visible.transmissions);
+    int crowd = visible.count + transmissions + visible.pending;
     double programs = 0.0, enemies = 0.0;
-    for (int program : each(seen.owned)) programs += w.programs[program];
-    for (const Foe& foe : seen) enemies += w.enemy + w.enemy_hp * foe.hp;
-    return hp_worth(seen.hp, w) + w.credit * hoard(seen.credits, w.enough) +
-           w.energy * hoard(seen.energy, w.enough) + w.siphon * seen.siphons +
-           w.attack * (1 - std::pow(LESS_EACH, seen.attack - 1)) + w.calm * seen.calm +
-           w.show * seen.show + programs * future(seen.stage, w) - enemies -
-           w.transmission * transmissions - w.landing * size(seen.landing) -
-           w.spawn * seen.pending - w.crowd * crowd * crowd;
+    for (int program : members(visible.owned)) programs += w.programs[program];
+    for (const Foe& foe : visible) enemies += w.enemy + w.enemy_hp * foe.hp;
+    return hp_worth(visible.hp, w) + w.credit * hoard(visible.credits, w.enough) +
+           w.energy * hoard(visible.energy, w.enough) + w.siphon * visible.siphons +
+           w.attack * (1 - std::pow(LESS_EACH, visible.attack - 1)) + w.calm * visible.calm +
+           w.show * visible.show + programs * future(visible.stage, w) - enemies -
+           w.transmission * transmissions - w.landing * size(visible.landing) -
+           w.spawn * visible.pending - w.crowd * crowd * crowd;
 }
 
-inline double standing(const View& seen, const Weights& w) {
-    CellSet beside = NEIGHBOURS[seen.cell], two_away = spread(beside) & ~beside;
+inline double standing(const View& visible, const Weights& w) {
+    CellSet beside = NEIGHBOURS[visible.cell], two_away = spread(beside) & ~beside;
     double worth = 0.0;
-    if (CellSet pieces = seen.pieces()) {
+    if (CellSet pieces = visible.pieces()) {
         int lines = 0;
         for (int d = 0; d < NUM_DIRECTIONS; d++)
-            lines += (up_to_first(pieces | seen.blocks, seen.cell, d) & pieces) != 0;
+            lines += (up_to_first(pieces | visible.blocks, visible.cell, d) & pieces) != 0;
         worth += w.fire * lines;
         worth -= w.close * size(beside & pieces);
         worth -= w.near * size(two_away & pieces);
-        worth -= w.open * size(beside & ~seen.blocks);
+        worth -= w.open * size(beside & ~visible.blocks);
     }
-    if (seen.last_seen & beside) worth -= w.ghost;
-    if (seen.last_seen & two_away) worth -= w.ghost2;
+    if (visible.last_seen & beside) worth -= w.ghost;
+    if (visible.last_seen & two_away) worth -= w.ghost2;
     return worth;
 }
 
@@ -388,16 +388,16 @@ inline void distances(int goal, CellSet free, int8_t* to) {
     std::fill(to, to + CELLS, NO_PATH);
     CellSet reached = of(goal), frontier = reached;
     for (int distance = 0; frontier; distance++) {
-        for (int c : each(frontier)) to[c] = distance;
+        for (int c : members(frontier)) to[c] = distance;
         frontier = spread(frontier) & free & ~reached;
         reached |= frontier;
     }
 }
 
-inline Goal best_goal(const View& seen, const Weights& w) {
-    CellSet free = ALL_CELLS & ~seen.blocks, inside = free & ~of(seen.exit);
+inline Goal best_goal(const View& visible, const Weights& w) {
+    CellSet free = ALL_CELLS & ~visible.blocks, inside = free & ~of(visible.exit);
     int8_t away[CELLS];
-    distances(seen.cell, inside, away);
+    distances(visible.cell, inside, away);
     double best = 0.0;
     int cell = NOWHERE;
     auto consider = [&](double worth, int c) {
@@ -405,34 +405,34 @@ inline Goal best_goal(const View& seen, const Weights& w) {
         if (away[c] == NO_PATH) return;
         if (cell == NOWHERE || worth > best || (worth == best && c > cell)) best = worth, cell = c;
     };
-    for (int c : each(seen.data_siphons)) consider(w.fetch, c);
-    if (seen.siphons) {
-        double gains[CELLS], share = future(seen.stage, w);
-        double credit = w.credit * next_one(seen.credits, w.enough);
-        double energy = w.energy * next_one(seen.energy, w.enough);
+    for (int c : members(visible.data_siphons)) consider(w.fetch, c);
+    if (visible.siphons) {
+        double gains[CELLS], share = future(visible.stage, w);
+        double credit = w.credit * next_one(visible.credits, w.enough);
+        double energy = w.energy * next_one(visible.energy, w.enough);
         for (int c = 0; c < CELLS; c++) {
-            gains[c] = credit * seen.amounts[0][c] + energy * seen.amounts[1][c];
-            if (!has(seen.unsiphoned, c)) continue;
-            gains[c] = -w.spawn * seen.spawns[c];
-            if (has(seen.questions, c))
+            gains[c] = credit * visible.amounts[0][c] + energy * visible.amounts[1][c];
+            if (!has(visible.unsiphoned, c)) continue;
+            gains[c] = -w.spawn * visible.spawns[c];
+            if (has(visible.questions, c))
                 gains[c] -= w.question;
-            else if (has(seen.programs, c) && !(seen.owned >> seen.value[c] & 1))
-                gains[c] += w.programs[seen.value[c]] * share;
+            else if (has(visible.programs, c) && !(visible.owned >> visible.value[c] & 1))
+                gains[c] += w.programs[visible.value[c]] * share;
         }
-        for (int c : each(inside)) {
+        for (int c : members(inside)) {
             double gain = gains[c];
-            int crowd = has(seen.unsiphoned, c) ? seen.spawns[c] : 0;
+            int crowd = has(visible.unsiphoned, c) ? visible.spawns[c] : 0;
             for (int to : NEIGHBOUR[c]) {
                 if (to == NOWHERE) continue;
                 gain += gains[to];
-                if (has(seen.unsiphoned, to)) crowd += seen.spawns[to];
+                if (has(visible.unsiphoned, to)) crowd += visible.spawns[to];
             }
             consider(gain - w.crowd * crowd * crowd - w.siphon, c);
         }
     }
     Goal goal{best, {}};
-    if (cell == NOWHERE || best <= 0) goal.worth = 0.0, cell = seen.exit;
-    distances(cell, cell == seen.exit ? free : inside, goal.away);
+    if (cell == NOWHERE || best <= 0) goal.worth = 0.0, cell = visible.exit;
+    distances(cell, cell == visible.exit ? free : inside, goal.away);
     return goal;
 }
 
@@ -445,19 +445,19 @@ constexpr double NO_MOVE = -1000.0;
 
 // Calls `use(action, view)` for each action that ends the turn.
 template <class Use>
-void moves(const View& seen, Use use) {
+void moves(const View& visible, Use use) {
     for (int d = 0; d < NUM_DIRECTIONS; d++) {
-        if (!can_go(seen, d)) continue;
-        View after = seen;
+        if (!can_go(visible, d)) continue;
+        View after = visible;
         go(after, d);
         use(d, after);
     }
-    if (seen.siphons > 0) {
-        View after = seen;
+    if (visible.siphons > 0) {
+        View after = visible;
         siphon(after);
         use(SIPHON, after);
     }
-    View after = seen;
+    View after = visible;
     if (run(after, WAIT)) use(FIRST_PROGRAM + WAIT, after);
 }
 
@@ -489,14 +489,14 @@ struct Best {
     int action;
 };
 
-inline Best best_move(const View& seen, const Goal& goal, const Weights& w, uint32_t forbidden) {
+inline Best best_move(const View& visible, const Goal& goal, const Weights& w, uint32_t forbidden) {
     bool all = true;  // are forbidden, and so none is
-    moves(seen, [&](int action, View&) { all &= forbidden >> action & 1; });
+    moves(visible, [&](int action, View&) { all &= forbidden >> action & 1; });
     Best best{NO_MOVE, 0};
     bool any = false;
-    moves(seen, [&](int action, View& after) {
+    moves(visible, [&](int action, View& after) {
         if (!all && forbidden >> action & 1) return;
-        double worth = prospect(seen.cell, after, goal, w, TURNS);
+        double worth = prospect(visible.cell, after, goal, w, TURNS);
         if (!any || worth > best.worth || (worth == best.worth && action > best.action))
             best = {worth, action};
         any = true;
@@ -506,36 +506,36 @@ inline Best best_move(const View& seen, const Goal& goal, const Weights& w, uint
 
 // Calls `use(action, view)` for each of some programs that can run.
 template <class Programs, class Use>
-void each_run(const View& seen, const Programs& programs, Use use) {
+void each_run(const View& visible, const Programs& programs, Use use) {
     for (int program : programs) {
-        View after = seen;
+        View after = visible;
         if (run(after, program)) use(FIRST_PROGRAM + program, after);
     }
 }
 
 // The action of the scripted player on a record; forbidden ones (bits) only if it knows no other.
 inline int choose(const uint8_t* record, const Weights& w, uint32_t forbidden) {
-    View seen(record);
+    View visible(record);
     bool walled_in = true;
-    moves(seen, [&](int, View&) { walled_in = false; });
+    moves(visible, [&](int, View&) { walled_in = false; });
     if (walled_in) {
         int first = NOWHERE;
         auto note = [&](int action, View&) { first = first == NOWHERE ? action : first; };
-        each_run(seen, FIGHTS, note);
-        each_run(seen, INVESTMENTS, note);
+        each_run(visible, FIGHTS, note);
+        each_run(visible, INVESTMENTS, note);
         return std::max(first, 0);
     }
-    Goal goal = best_goal(seen, w);
-    Best without = best_move(seen, goal, w, forbidden), best = without;
-    double now = holdings(seen, w);
+    Goal goal = best_goal(visible, w);
+    Best without = best_move(visible, goal, w, forbidden), best = without;
+    double now = holdings(visible, w);
     auto consider = [&](double worth, int action) {
         if (worth > best.worth && !(forbidden >> action & 1)) best = {worth, action};
     };
-    each_run(seen, INVESTMENTS, [&](int action, View& after) {
+    each_run(visible, INVESTMENTS, [&](int action, View& after) {
         consider(without.worth + holdings(after, w) - now - w.program, action);
     });
-    if (seen.count > 0)
-        each_run(seen, FIGHTS, [&](int action, View& after) {
+    if (visible.count > 0)
+        each_run(visible, FIGHTS, [&](int action, View& after) {
             consider(best_move(after, goal, w, forbidden).worth - w.program, action);
         });
     return best.action;

@@ -9,19 +9,19 @@ inline void take(State& state, int cell) {
     cells.siphoned |= of(cell);
     Player& player = state.player;
     if (!has(cells.blocks, cell)) {
-        player.credits = saturated(player.credits + cells.credits[cell]);
-        player.energy = saturated(player.energy + cells.energy[cell]);
+        player.credits = saturate(player.credits + cells.credits[cell]);
+        player.energy = saturate(player.energy + cells.energy[cell]);
         cells.credits[cell] = cells.energy[cell] = 0;
         return;
     }
     cells.questions &= ~of(cell);
     if (has(cells.data, cell)) {
-        player.score = saturated(player.score + cells.value[cell]);
+        player.score = saturate(player.score + cells.value[cell]);
     } else if (int program = cells.value[cell]; !(state.owned >> program & 1)) {
         state.acquired[size(state.owned)] = program;
         state.owned |= 1u << program;
     }
-    state.pending = saturated(state.pending + cells.spawn[cell]);
+    state.pending = saturate(state.pending + cells.spawn[cell]);
     cells.spawn[cell] = 0;
 }
 
@@ -34,7 +34,7 @@ inline void siphon(State& state) {
     state.cells.center |= of(here);
     state.player.siphons--;
     state.interval = std::max(MIN_INTERVAL, state.interval - 1);
-    state.next_task = saturated(state.next_task + SIPHON_DELAY);
+    state.next_task = saturate(state.next_task + SIPHON_DELAY);
 }
 
 // The gain of siphoning at a cell.
@@ -47,7 +47,7 @@ struct Yield {
 inline Yield yield_at(const State& state, int cell) {
     const Cells& cells = state.cells;
     Yield gain{};
-    for (int c : each(CROSS[cell] & ~cells.siphoned)) {
+    for (int c : members(CROSS[cell] & ~cells.siphoned)) {
         if (has(cells.data, c)) {
             gain.points += uint64_t{1} << 4 * cells.value[c];
         } else if (has(cells.blocks, c)) {
@@ -62,14 +62,14 @@ inline Yield yield_at(const State& state, int cell) {
 }
 
 // Further credits plus energy that better cells would have given (siphon quality).
-inline int missed(const State& state) {
+inline int missed_resources(const State& state) {
     int here = state.player.cell;
     CellSet blocks = state.cells.blocks, candidates = ALL_CELLS & ~blocks;
     Yield own = has(blocks, here) ? Yield{} : yield_at(state, here);
     if (own.points || own.programs)
-        for (int block : each(CROSS[here] & state.unsiphoned_blocks())) candidates &= CROSS[block];
+        for (int block : members(CROSS[here] & state.unsiphoned_blocks())) candidates &= CROSS[block];
     int credits = 0, energy = 0;
-    for (int cell : each(candidates)) {
+    for (int cell : members(candidates)) {
         Yield other = yield_at(state, cell);
         if (other.points != own.points || other.programs != own.programs) continue;
         if (other.credits < own.credits || other.energy < own.energy) continue;

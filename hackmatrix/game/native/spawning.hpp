@@ -14,8 +14,8 @@ inline CellSet line_of_fire(const State& state) {
 
 // The cells where a transmission may spawn: outside the line of fire if possible.
 inline CellSet spawn_cells(const State& state) {
-    CellSet taken = state.cells.blocks | state.occupied() | of(state.player.cell);
-    CellSet empty = ALL_CELLS & ~taken, covered = empty & ~line_of_fire(state);
+    CellSet occupied = state.cells.blocks | state.occupied() | of(state.player.cell);
+    CellSet empty = ALL_CELLS & ~occupied, covered = empty & ~line_of_fire(state);
     return covered ? covered : empty;
 }
 
@@ -24,8 +24,8 @@ inline void spawn(State& state, int index, bool from_schedule, bool from_siphon)
     CellSet cells = spawn_cells(state);
     if (!cells) return;
     int cell = nth(cells, state.dice.choose(SPAWN_CELL, size(cells), index));
-    int kind = state.dice.choose(SPAWN_TYPE, ENEMY_TYPES, index);
-    state.transmissions.append({1, static_cast<uint8_t>(cell), static_cast<uint8_t>(kind),
+    int enemy_type = state.dice.choose(SPAWN_TYPE, ENEMY_TYPES, index);
+    state.transmissions.append({1, static_cast<uint8_t>(cell), static_cast<uint8_t>(enemy_type),
                                 from_schedule, from_siphon});
 }
 

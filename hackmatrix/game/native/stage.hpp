@@ -29,11 +29,11 @@ inline Layout draw_layout(const State& state, int count, int attempt) {
     CellSet free = ALL_CELLS & ~state.occupied();
     for (int corner : CORNERS) free &= ~of(corner);
     Layout layout{std::min(count, size(free)), {}, 0};
-    for (int place = 0; place < layout.count; place++) {
+    for (int nth_block = 0; nth_block < layout.count; nth_block++) {
         CellSet options = free & ~layout.blocks;
-        int index = attempt * LAYOUT_STRIDE + place;
+        int index = attempt * LAYOUT_STRIDE + nth_block;
         int cell = nth(options, state.dice.choose(BLOCK_CELL, size(options), index));
-        layout.cells[place] = cell;
+        layout.cells[nth_block] = cell;
         layout.blocks |= of(cell);
     }
     return layout;
@@ -67,12 +67,12 @@ inline void place_blocks(State& state) {
     Layout layout = choose_layout(state, count);
     cells.blocks = layout.blocks;
     uint32_t left = (1u << NUM_PROGRAMS) - 1;  // programs that are not on the board
-    for (int place = 0; place < layout.count; place++) {
-        int cell = layout.cells[place];
-        bool is_data = dice.choose(BLOCK_IS_DATA, 2, place) == 0;
-        bool is_question = dice.choose(BLOCK_IS_QUESTION, QUESTION_CHANCES, place) == 0;
-        int value = is_data ? 1 + dice.choose(BLOCK_POINTS, MAX_POINTS, place)
-                            : nth(left, dice.choose(BLOCK_PROGRAM, size(left), place));
+    for (int index = 0; index < layout.count; index++) {
+        int cell = layout.cells[index];
+        bool is_data = dice.choose(BLOCK_IS_DATA, 2, index) == 0;
+        bool is_question = dice.choose(BLOCK_IS_QUESTION, QUESTION_CHANCES, index) == 0;
+        int value = is_data ? 1 + dice.choose(BLOCK_POINTS, MAX_POINTS, index)
+                            : nth(left, dice.choose(BLOCK_PROGRAM, size(left), index));
         if (is_data) cells.data |= of(cell);
         if (!is_data) left &= ~(1u << value);
         if (is_question) cells.questions |= of(cell);

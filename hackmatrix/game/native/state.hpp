@@ -9,7 +9,7 @@
 namespace hackmatrix {
 
 // The number, at most `LIMIT`.
-constexpr int16_t saturated(int number) { return static_cast<int16_t>(std::min(number, LIMIT)); }
+constexpr int16_t saturate(int value) { return static_cast<int16_t>(std::min(value, LIMIT)); }
 
 // The player; numbers saturate at 32,767.
 struct Player {
@@ -57,7 +57,7 @@ struct List {
     constexpr Piece* end() { return pieces + count; }
     constexpr const Piece* begin() const { return pieces; }
     constexpr const Piece* end() const { return pieces + count; }
-    constexpr Piece& operator[](int place) { return pieces[place]; }
+    constexpr Piece& operator[](int index) { return pieces[index]; }
 
     void append(const Piece& piece) { pieces[count++] = piece; }
 
@@ -69,23 +69,23 @@ struct List {
     // Removes the pieces of which a test holds; the others move up in the list.
     template <class Test>
     void remove_if(Test test) {
-        int kept = 0;
+        int num_left = 0;
         for (Piece& piece : *this)
-            if (!test(piece)) pieces[kept++] = piece;
-        count = kept;
+            if (!test(piece)) pieces[num_left++] = piece;
+        count = num_left;
     }
 
     // The first piece on a cell, or null.
     Piece* on(int cell) {
-        Piece* found = std::find_if(begin(), end(), [=](auto& piece) { return piece.cell == cell; });
-        return found == end() ? nullptr : found;
+        Piece* result = std::find_if(begin(), end(), [=](auto& piece) { return piece.cell == cell; });
+        return result == end() ? nullptr : result;
     }
 
     // The cells of all pieces.
     constexpr CellSet cells() const {
-        CellSet found = 0;
-        for (const Piece& piece : *this) found |= of(piece.cell);
-        return found;
+        CellSet result = 0;
+        for (const Piece& piece : *this) result |= of(piece.cell);
+        return result;
     }
 };
 
@@ -113,9 +113,9 @@ struct Position {
     }
 
     // Enemies of one type.
-    bool any_of_type(EnemyType kind) const {
+    bool any_of_type(EnemyType enemy_type) const {
         return std::any_of(enemies.begin(), enemies.end(),
-                           [=](const Enemy& enemy) { return enemy.type == kind; });
+                           [=](const Enemy& enemy) { return enemy.type == enemy_type; });
     }
 
     CellSet unsiphoned_blocks() const { return cells.blocks & ~cells.siphoned; }
@@ -134,7 +134,7 @@ struct State : Position {
     bool step;             // STEP is on: the next enemy turn is skipped
     Ending over;           // how the game ended
     uint8_t saved;         // positions that UNDO can restore, 0..4
-    uint8_t newest_saved;  // place of the newest among them
+    uint8_t newest_saved;  // index of the newest among them
 };
 
 }  // namespace hackmatrix

@@ -47,58 +47,58 @@ struct Board {
 };
 
 // What the player sees.
-struct Seen : Record {
+struct VisibleState : Record {
     int cell, hp, credits, energy, siphons, attack;
     uint32_t owned;
     Board board;
-    CellSet kinds[ENEMY_TYPES], stunned;
+    CellSet by_type[ENEMY_TYPES], stunned;
     uint8_t enemy_hp[CELLS];
 
     // The cells whose byte of a plane has a bit.
     CellSet cells(int first, int bit) const {
-        CellSet found = 0;
-        for (int c = 0; c < CELLS; c++) found |= CellSet(plane(first, c) >> bit & 1) << c;
-        return found;
+        CellSet result = 0;
+        for (int c = 0; c < CELLS; c++) result |= CellSet(plane(first, c) >> bit & 1) << c;
+        return result;
     }
 
-    explicit Seen(const uint8_t* record) : Record{record}, board{}, kinds{} {
-        cell = byte(NumberAt::cell);
-        hp = byte(NumberAt::hp);
-        credits = number(NumberAt::credits);
-        energy = number(NumberAt::energy);
-        siphons = number(NumberAt::siphons);
-        attack = number(NumberAt::attack);
+    explicit VisibleState(const uint8_t* record) : Record{record}, board{}, by_type{} {
+        cell = byte(ScalarAt::cell);
+        hp = byte(ScalarAt::hp);
+        credits = scalar(ScalarAt::credits);
+        energy = scalar(ScalarAt::energy);
+        siphons = scalar(ScalarAt::siphons);
+        attack = scalar(ScalarAt::attack);
         owned = Record::owned();
         for (int c = 0; c < CELLS; c++) {
             int enemy = plane(ENEMY_PLANE, c);
-            if (enemy & 7) kinds[(enemy & 7) - 1] |= of(c);
+            if (enemy & 7) by_type[(enemy & 7) - 1] |= of(c);
             enemy_hp[c] = enemy >> 3 & 3;
         }
         stunned = cells(ENEMY_PLANE, 5);
         board.blocks = cells(CELL_PLANE, 0) | cells(CELL_PLANE, 1);
-        board.enemies = kinds[VIRUS] | kinds[DAEMON] | kinds[GLITCH] | kinds[CRYPTOG];
+        board.enemies = by_type[VIRUS] | by_type[DAEMON] | by_type[GLITCH] | by_type[CRYPTOG];
         board.able = board.enemies & ~stunned;
-        board.viruses = kinds[VIRUS] & ~stunned;
+        board.viruses = by_type[VIRUS] & ~stunned;
         board.transmissions = cells(TRANSMISSION_PLANE, 0);
     }
 
     // The enemies of some that so much damage kills.
     CellSet killed(CellSet struck, int damage) const {
         CellSet dead = 0;
-        for (int c : each(struck))
+        for (int c : members(struck))
             if (enemy_hp[c] <= damage) dead |= of(c);
         return dead;
     }
 };
 
 // Cells where an enemy may hit in the enemy turn after the coming one.
-inline CellSet reached_later(const Seen& seen) {
-    const Board& board = seen.board;
-    CellSet open = board.open(), others = board.enemies & ~seen.kinds[VIRUS];
+inline CellSet reached_later(const VisibleState& visible) {
+    const Board& board = visible.board;
+    CellSet open = board.open(), others = board.enemies & ~visible.by_type[VIRUS];
     CellSet viruses = board.viruses, walkers = others & board.able;
-    CellSet glitches = seen.kinds[GLITCH] & board.able;
+    CellSet glitches = visible.by_type[GLITCH] & board.able;
     for (int i = 0; i < 2; i++) viruses |= spread(viruses) & open;
-    CellSet next_to = spread(viruses | seen.kinds[VIRUS]);
+    CellSet next_to = spread(viruses | visible.by_type[VIRUS]);
     next_to |= spread(next_to & open);
     walkers = others | (spread(walkers) & open);
     walkers |= spread(glitches) & ~(board.enemies | board.transmissions);
@@ -106,40 +106,40 @@ inline CellSet reached_later(const Seen& seen) {
 }
 
 // The groups about directions.
-inline void of_directions(const Seen& seen, CellSet reached, Tactical& to) {
-    const Board& board = seen.board;
+inline void of_directions(const VisibleState& visible, CellSet reached, Tactical& to) {
+    const Board& board = visible.board;
     int fewest = MAX_HITS;
     for (int d = 0; d < NUM_DIRECTIONS; d++) {
-        if (!board.goes(seen.cell, d)) continue;
-        int ahead = NEIGHBOUR[seen.cell][d], standing = seen.cell;
-        int target = board.target(seen.cell, d);
+        if (!board.goes(visible.cell, d)) continue;
+        int ahead = NEIGHBOUR[visible.cell][d], standing = visible.cell;
+        int target = board.target(visible.cell, d);
         Board after = board;
         to.go_valid[d] = 1;
         if (target == NOWHERE) {
             to.go_walks[d] = 1;
-            to.go_siphon[d] = seen.plane(CELL_PLANE, ahead) >> 4 & 1;
-            to.go_exit[d] = seen.plane(CELL_PLANE, ahead) >> 5 & 1;
+            to.go_siphon[d] = visible.plane(CELL_PLANE, ahead) >> 4 & 1;
+            to.go_exit[d] = visible.plane(CELL_PLANE, ahead) >> 5 & 1;
             standing = ahead;
         } else if (has(board.transmissions, target)) {
             to.go_transmission[d] = 1;
             after.transmissions &= ~of(target);
         } else {
-            CellSet dead = seen.killed(of(target), seen.attack);
+            CellSet dead = visible.killed(of(target), visible.attack);
             to.go_kills[d] = dead != 0;
             to.go_stuns[d] = dead == 0;
-            to.go_virus[d] = has(seen.kinds[VIRUS], target);
-            to.go_daemon[d] = has(seen.kinds[DAEMON], target);
-            to.go_glitch[d] = has(seen.kinds[GLITCH], target);
-            to.go_cryptog[d] = has(seen.kinds[CRYPTOG], target);
-            to.go_target_hp[d] = seen.enemy_hp[target];
-            to.go_target_acts[d] = !has(seen.stunned, target);
+            to.go_virus[d] = has(visible.by_type[VIRUS], target);
+            to.go_daemon[d] = has(visible.by_type[DAEMON], target);
+            to.go_glitch[d] = has(visible.by_type[GLITCH], target);
+            to.go_cryptog[d] = has(visible.by_type[CRYPTOG], target);
+            to.go_target_hp[d] = visible.enemy_hp[target];
+            to.go_target_acts[d] = !has(visible.stunned, target);
             after.strike(of(target), dead);
         }
         to.go_target_near[d] = target == ahead;
         int hits = after.hits(standing);
         to.go_hits[d] = std::min(hits, MAX_HITS);
         to.go_hit[d] = hits > 0;
-        to.go_lethal[d] = hits >= seen.hp;
+        to.go_lethal[d] = hits >= visible.hp;
         to.go_open[d] = size(NEIGHBOURS[standing] & ~board.blocks);
         to.go_safe_cells[d] = size(CROSS[standing] & board.open() & ~reached);
         for (int side = 0; side < NUM_DIRECTIONS; side++) {
@@ -148,54 +148,54 @@ inline void of_directions(const Seen& seen, CellSet reached, Tactical& to) {
         }
         fewest = std::min(fewest, hits);
     }
-    to.stay_hits = std::min(board.hits(seen.cell), MAX_HITS);
+    to.stay_hits = std::min(board.hits(visible.cell), MAX_HITS);
     to.fewest_hits = fewest;
 }
 
 // PUSH and PULL, as if no enemy were in another's way; where some meet, the fiercest counts.
-inline Board shifted(const Seen& seen, bool away) {
-    Board after = seen.board;
+inline Board shifted(const VisibleState& visible, bool away) {
+    Board after = visible.board;
     after.enemies = after.able = after.viruses = 0;
-    for (int cell : each(seen.board.enemies)) {
-        int goal = shift_goal(seen.cell, cell, away), to = goal == NOWHERE ? cell : goal;
+    for (int cell : members(visible.board.enemies)) {
+        int goal = shift_goal(visible.cell, cell, away), to = goal == NOWHERE ? cell : goal;
         after.enemies |= of(to);
-        if (has(seen.board.able, cell)) after.able |= of(to);
-        if (has(seen.board.viruses, cell)) after.viruses |= of(to);
+        if (has(visible.board.able, cell)) after.able |= of(to);
+        if (has(visible.board.viruses, cell)) after.viruses |= of(to);
     }
     return after;
 }
 
-// The daemon seen nearest to the player, the first by cell on a tie; empty if there is none.
-inline CellSet nearest_seen_daemon(const Seen& seen) {
+// The visible daemon nearest to the player, the first by cell on a tie; empty if there is none.
+inline CellSet nearest_visible_daemon(const VisibleState& visible) {
     int nearest = NOWHERE;
-    for (int cell : each(seen.kinds[DAEMON]))
-        if (nearest == NOWHERE || manhattan(cell, seen.cell) < manhattan(nearest, seen.cell))
+    for (int cell : members(visible.by_type[DAEMON]))
+        if (nearest == NOWHERE || manhattan(cell, visible.cell) < manhattan(nearest, visible.cell))
             nearest = cell;
     return nearest == NOWHERE ? 0 : of(nearest);
 }
 
 // The board after a program that strikes or moves; what it strikes, and how many it destroys.
-inline Board after_strike(const Seen& seen, int program, int& struck, int& killed) {
-    Board after = seen.board;
+inline Board after_strike(const VisibleState& visible, int program, int& struck, int& killed) {
+    Board after = visible.board;
     if (program == PUSH || program == PULL) {
         struck = size(after.enemies);
         killed = 0;
-        return shifted(seen, program == PUSH);
+        return shifted(visible, program == PUSH);
     }
-    CellSet hit = 0, dead = 0, around = AROUND[seen.cell], coming = 0;
+    CellSet hit = 0, dead = 0, around = AROUND[visible.cell], coming = 0;
     bool weak = program == D_BOM || program == ANTI_V;
-    CellSet daemon = nearest_seen_daemon(seen);
+    CellSet daemon = nearest_visible_daemon(visible);
     switch (program) {
         case CRASH: hit = around; break;
         case DEBUG: hit = after.blocks; break;
-        case ROW: hit = BOARD.row[row(seen.cell)]; break;
-        case COL: hit = BOARD.col[col(seen.cell)]; break;
+        case ROW: hit = BOARD.row[row(visible.cell)]; break;
+        case COL: hit = BOARD.col[col(visible.cell)]; break;
         case D_BOM: hit = daemon ? AROUND[first(daemon)] : 0; break;
-        case ANTI_V: hit = seen.kinds[VIRUS]; break;
-        case HACK: hit = seen.cells(CELL_PLANE, 2);
+        case ANTI_V: hit = visible.by_type[VIRUS]; break;
+        case HACK: hit = visible.cells(CELL_PLANE, 2);
     }
     hit &= after.enemies;
-    dead = seen.killed(hit, weak ? 1 : seen.attack);
+    dead = visible.killed(hit, weak ? 1 : visible.attack);
     if (program == D_BOM) {
         hit |= daemon;
         dead |= daemon;
@@ -213,17 +213,17 @@ inline Board after_strike(const Seen& seen, int program, int& struck, int& kille
 }
 
 // The groups about programs.
-inline void of_programs(const Seen& seen, Tactical& to) {
+inline void of_programs(const VisibleState& visible, Tactical& to) {
     for (int program = 0; program < NUM_PROGRAMS; program++) {
         const Program& cost = PROGRAMS[program];
-        to.owned[program] = seen.owned >> program & 1;
-        to.affordable[program] = seen.credits >= cost.credits && seen.energy >= cost.energy;
+        to.owned[program] = visible.owned >> program & 1;
+        to.affordable[program] = visible.credits >= cost.credits && visible.energy >= cost.energy;
         to.ready[program] = to.owned[program] && to.affordable[program];
     }
     for (int i = 0; i < NUM_STRIKES; i++) {
         if (!to.ready[STRIKES[i]]) continue;
-        int struck, killed, fewest = MAX_HITS, here = seen.cell;
-        Board after = after_strike(seen, STRIKES[i], struck, killed);
+        int struck, killed, fewest = MAX_HITS, here = visible.cell;
+        Board after = after_strike(visible, STRIKES[i], struck, killed);
         if (!struck && !killed) continue;
         for (int d = 0; d < NUM_DIRECTIONS; d++)
             if (after.goes(here, d)) {
@@ -238,21 +238,21 @@ inline void of_programs(const Seen& seen, Tactical& to) {
 }
 
 // The groups about the cells around.
-inline void of_window(const Seen& seen, CellSet reached, Tactical& to) {
+inline void of_window(const VisibleState& visible, CellSet reached, Tactical& to) {
     for (int i = 0; i < NEAR; i++) {
-        int to_row = row(seen.cell) + WINDOW[i][0], to_col = col(seen.cell) + WINDOW[i][1];
+        int to_row = row(visible.cell) + WINDOW[i][0], to_col = col(visible.cell) + WINDOW[i][1];
         int cell = to_row * SIZE + to_col;
         bool inside = on_board(to_row, to_col);
-        to.cell_blocked[i] = !inside || has(seen.board.blocks, cell);
+        to.cell_blocked[i] = !inside || has(visible.board.blocks, cell);
         if (!inside) continue;
-        to.cell_virus[i] = has(seen.kinds[VIRUS], cell);
-        to.cell_daemon[i] = has(seen.kinds[DAEMON], cell);
-        to.cell_glitch[i] = has(seen.kinds[GLITCH], cell);
-        to.cell_cryptog[i] = has(seen.kinds[CRYPTOG], cell);
-        to.cell_stunned[i] = has(seen.stunned, cell);
-        to.cell_hp[i] = has(seen.board.enemies, cell) ? seen.enemy_hp[cell] : 0;
-        to.cell_transmission[i] = has(seen.board.transmissions, cell);
-        to.cell_hits[i] = std::min(seen.board.hits(cell), MAX_HITS);
+        to.cell_virus[i] = has(visible.by_type[VIRUS], cell);
+        to.cell_daemon[i] = has(visible.by_type[DAEMON], cell);
+        to.cell_glitch[i] = has(visible.by_type[GLITCH], cell);
+        to.cell_cryptog[i] = has(visible.by_type[CRYPTOG], cell);
+        to.cell_stunned[i] = has(visible.stunned, cell);
+        to.cell_hp[i] = has(visible.board.enemies, cell) ? visible.enemy_hp[cell] : 0;
+        to.cell_transmission[i] = has(visible.board.transmissions, cell);
+        to.cell_hits[i] = std::min(visible.board.hits(cell), MAX_HITS);
         to.cell_reached[i] = has(reached, cell);
     }
 }
@@ -265,7 +265,7 @@ struct Ways {
         std::fill(at, at + CELLS, FAR);
         Search search(start, blocks);
         for (int steps = 0; steps < FAR && search.frontier; steps++, search.advance())
-            for (int cell : each(search.frontier)) at[cell] = steps;
+            for (int cell : members(search.frontier)) at[cell] = steps;
     }
 };
 
@@ -283,43 +283,43 @@ struct Takings {
     }
 };
 
-inline Takings takings_of(const Seen& seen, int cell) {
-    int content = seen.plane(CELL_PLANE, cell), resource = seen.plane(RESOURCE_PLANE, cell);
-    Takings made{};
-    if (content >> 2 & 1) return made;
-    int block = content & 3, value = seen.plane(VALUE_PLANE, cell);
+inline Takings takings_of(const VisibleState& visible, int cell) {
+    int content = visible.plane(CELL_PLANE, cell), resource = visible.plane(RESOURCE_PLANE, cell);
+    Takings gain{};
+    if (content >> 2 & 1) return gain;
+    int block = content & 3, value = visible.plane(VALUE_PLANE, cell);
     if (block == EMPTY) {
-        made.credits = resource & 3;
-        made.energy = resource >> 2 & 3;
+        gain.credits = resource & 3;
+        gain.energy = resource >> 2 & 3;
     } else if (block == QUESTION) {
-        made.questions = 1;
+        gain.questions = 1;
     } else {
-        made.spawns = std::min<int>(seen.plane(SPAWN_PLANE, cell), MAX_SPAWNS);
-        made.programs = block == PROGRAM && !(seen.owned >> value & 1);
+        gain.spawns = std::min<int>(visible.plane(SPAWN_PLANE, cell), MAX_SPAWNS);
+        gain.programs = block == PROGRAM && !(visible.owned >> value & 1);
     }
-    made.worth = CREDIT_WORTH * made.credits + ENERGY_WORTH * made.energy +
-                 SPAWN_WORTH * made.spawns + QUESTION_WORTH * made.questions +
-                 (made.programs ? PROGRAM_WORTH[value] : 0);
-    return made;
+    gain.worth = CREDIT_WORTH * gain.credits + ENERGY_WORTH * gain.energy +
+                 SPAWN_WORTH * gain.spawns + QUESTION_WORTH * gain.questions +
+                 (gain.programs ? PROGRAM_WORTH[value] : 0);
+    return gain;
 }
 
 // The groups about siphoning and ways, and the enemies by their distance.
-inline void of_siphoning(const Seen& seen, Tactical& to) {
-    CellSet blocks = seen.board.blocks, siphons = seen.cells(CELL_PLANE, 4);
-    int here = seen.cell, best = 0, best_worth = NO_WORTH;
+inline void of_siphoning(const VisibleState& visible, Tactical& to) {
+    CellSet blocks = visible.board.blocks, siphons = visible.cells(CELL_PLANE, 4);
+    int here = visible.cell, best = 0, best_worth = NO_WORTH;
     Ways way(of(here), blocks), to_siphon(siphons, blocks);
     Takings takings[CELLS], own{}, all{};
-    ROLLED for (int cell = 0; cell < CELLS; cell++) all.add(takings[cell] = takings_of(seen, cell));
-    for (int cell : each(CROSS[here])) own.add(takings[cell]);
-    for (int cell : each(ALL_CELLS & ~blocks)) {
+    ROLLED for (int cell = 0; cell < CELLS; cell++) all.add(takings[cell] = takings_of(visible, cell));
+    for (int cell : members(CROSS[here])) own.add(takings[cell]);
+    for (int cell : members(ALL_CELLS & ~blocks)) {
         int worth = STEP_WORTH * way.at[cell];
-        for (int part : each(CROSS[cell])) worth += takings[part].worth;
+        for (int part : members(CROSS[cell])) worth += takings[part].worth;
         if (way.at[cell] == FAR || worth <= best_worth) continue;
         best = cell;
         best_worth = worth;
     }
     Ways to_best(of(best), blocks);
-    auto to_exit = [&](int cell) { return seen.plane(RESOURCE_PLANE, cell) >> 4; };
+    auto to_exit = [&](int cell) { return visible.plane(RESOURCE_PLANE, cell) >> 4; };
     for (int d = 0; d < NUM_DIRECTIONS; d++) {
         int ahead = NEIGHBOUR[here][d];
         if (ahead == NOWHERE || has(blocks, ahead)) continue;
@@ -331,8 +331,8 @@ inline void of_siphoning(const Seen& seen, Tactical& to) {
     for (int cell = CELLS - 1; cell >= 0; cell--) {
         if (!takings[cell].programs) continue;
         int least = FAR;
-        for (int from : each(CROSS[cell])) least = std::min<int>(least, way.at[from]);
-        to.program_near[seen.plane(VALUE_PLANE, cell)] = FAR - least;
+        for (int from : members(CROSS[cell])) least = std::min<int>(least, way.at[from]);
+        to.program_near[visible.plane(VALUE_PLANE, cell)] = FAR - least;
     }
     auto halved = [](int worth) { return std::clamp(worth >> 1, -LARGEST_WORTH, LARGEST_WORTH); };
     to.here_credits = own.credits;
@@ -349,56 +349,56 @@ inline void of_siphoning(const Seen& seen, Tactical& to) {
     to.siphons_left = std::min(size(siphons), MAX_COUNT);
     to.siphon_distance = to_siphon.at[here];
     to.exit_distance = to_exit(here);
-    for (int cell : each(seen.board.enemies)) {
+    for (int cell : members(visible.board.enemies)) {
         int distance = way.at[cell];
-        auto& ring = has(seen.kinds[VIRUS], cell) ? to.viruses_at : to.walkers_at;
+        auto& ring = has(visible.by_type[VIRUS], cell) ? to.viruses_at : to.walkers_at;
         bool counts = 1 <= distance && distance <= RINGS;
         if (counts && ring[distance - 1] < MAX_HITS) ring[distance - 1]++;
     }
 }
 
 // The groups about pieces and numbers.
-inline void of_numbers(const Seen& seen, Tactical& to) {
+inline void of_scalars(const VisibleState& visible, Tactical& to) {
     auto count = [](CellSet cells) { return std::min(size(cells), MAX_COUNT); };
-    for (int kind = 0; kind < ENEMY_TYPES; kind++) to.enemies[kind] = count(seen.kinds[kind]);
-    to.stunned = count(seen.stunned);
-    to.hidden = count(seen.cells(ENEMY_PLANE, 7));
-    to.transmissions = count(seen.board.transmissions);
-    to.empty_of_pieces = !(seen.board.enemies | seen.board.transmissions);
-    int stage = seen.byte(NumberAt::stage), turn = seen.number(NumberAt::turn);
-    for (int i = 0; i < PLAYER_HP; i++) to.hp[i] = seen.hp == i + 1;
+    for (int type = 0; type < ENEMY_TYPES; type++) to.enemies[type] = count(visible.by_type[type]);
+    to.stunned = count(visible.stunned);
+    to.hidden = count(visible.cells(ENEMY_PLANE, 7));
+    to.transmissions = count(visible.board.transmissions);
+    to.empty_of_pieces = !(visible.board.enemies | visible.board.transmissions);
+    int stage = visible.byte(ScalarAt::stage), turn = visible.scalar(ScalarAt::turn);
+    for (int i = 0; i < PLAYER_HP; i++) to.hp[i] = visible.hp == i + 1;
     for (int i = 0; i < 3; i++) {
-        to.siphons[i] = seen.siphons >= i + 1;
-        to.attack[i] = seen.attack >= i + 2;
-        to.flags[i] = seen.byte(NumberAt::flags) >> i & 1;
+        to.siphons[i] = visible.siphons >= i + 1;
+        to.attack[i] = visible.attack >= i + 2;
+        to.flags[i] = visible.byte(ScalarAt::flags) >> i & 1;
     }
-    to.credits = std::min(seen.credits, 60);
-    to.energy = std::min(seen.energy, 60);
+    to.credits = std::min(visible.credits, 60);
+    to.energy = std::min(visible.energy, 60);
     for (size_t i = 0; i < std::size(HOARDS); i++) {
-        to.has_credits[i] = seen.credits >= HOARDS[i];
-        to.has_energy[i] = seen.energy >= HOARDS[i];
+        to.has_credits[i] = visible.credits >= HOARDS[i];
+        to.has_energy[i] = visible.energy >= HOARDS[i];
     }
     for (int i = 0; i < LAST_STAGE; i++) to.stage[i] = stage == i + 1;
     to.turn = std::min(turn, 80);
-    to.until_task = std::clamp(seen.number(NumberAt::next_task) - turn, -1, 24);
-    to.interval = std::min(seen.number(NumberAt::interval), 24);
-    to.pending = std::min(seen.number(NumberAt::pending), 18);
-    to.saved = seen.byte(NumberAt::saved);
-    to.atk_uses = seen.byte(NumberAt::atk_uses);
-    to.line[row(seen.cell)] = 1;
-    to.line[SIZE + col(seen.cell)] = 1;
+    to.until_task = std::clamp(visible.scalar(ScalarAt::next_task) - turn, -1, 24);
+    to.interval = std::min(visible.scalar(ScalarAt::interval), 24);
+    to.pending = std::min(visible.scalar(ScalarAt::pending), 18);
+    to.saved = visible.byte(ScalarAt::saved);
+    to.atk_uses = visible.byte(ScalarAt::atk_uses);
+    to.line[row(visible.cell)] = 1;
+    to.line[SIZE + col(visible.cell)] = 1;
 }
 
 // The integers of the layout `tactical`, of a compact record.
-inline void tactical_numbers(const uint8_t* record, Tactical& made) {
-    Seen seen(record);
-    made = {};
-    CellSet reached = reached_later(seen);
-    of_directions(seen, reached, made);
-    of_programs(seen, made);
-    of_window(seen, reached, made);
-    of_siphoning(seen, made);
-    of_numbers(seen, made);
+inline void tactical_numbers(const uint8_t* record, Tactical& out) {
+    VisibleState visible(record);
+    out = {};
+    CellSet reached = reached_later(visible);
+    of_directions(visible, reached, out);
+    of_programs(visible, out);
+    of_window(visible, reached, out);
+    of_siphoning(visible, out);
+    of_scalars(visible, out);
 }
 
 }  // namespace hackmatrix

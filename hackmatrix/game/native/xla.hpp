@@ -27,13 +27,13 @@ struct CallArrays {
 
     // Takes them; whether all have as many bytes for each game as the call needs.
     bool take(xla::ffi::RemainingArgs& arguments, xla::ffi::RemainingRets& results) {
-        size_t given = arguments.size(), all = given + results.size();
+        size_t num_arguments = arguments.size(), all = num_arguments + results.size();
         if (all != std::size(at) || results.size() == 0) return false;
         games = (*results.get<xla::ffi::AnyBuffer>(0))->dimensions()[0];
         for (size_t i = 0; i < all; i++) {
-            xla::ffi::AnyBuffer array = i < given
+            xla::ffi::AnyBuffer array = i < num_arguments
                                             ? *arguments.get<xla::ffi::AnyBuffer>(i)
-                                            : **results.get<xla::ffi::AnyBuffer>(i - given);
+                                            : **results.get<xla::ffi::AnyBuffer>(i - num_arguments);
             if (array.size_bytes() != games * Call::BYTES[i]) return false;
             at[i] = array.untyped_data();
         }

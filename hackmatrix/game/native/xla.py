@@ -57,14 +57,14 @@ def observe(games: XlaGames) -> jax.Array:
     return records
 
 
-def imagined(
+def imagine(
     records: jax.Array,
     remembered: jax.Array,
     saved: jax.Array,
     streams: jax.Array,
     episodes: jax.Array,
 ) -> XlaGames:
-    """Games that look as records, see `game/foresight/jax_imagined.py`; their clock is 0."""
+    """Games that look as records, see `game/foresight/jax_imagination.py`; their clock is 0."""
     call = _call("imagine", _games(streams.size))
     return XlaGames(*call(records, remembered, saved, streams, episodes))
 
@@ -135,12 +135,12 @@ def step(
     progress: bool = False,
 ) -> Stepped:
     """Takes an action int32[N] in each game; the settings are those of `batch.step`."""
-    number = actions.size
-    of_states, of_saved, _ = _games(number)
-    counts = (_rows(number, dtype=jnp.int32),) * 2
-    of_step = (_rows(number, *x.shape[1:], dtype=x.dtype) for x in empty_step(1))
+    num_games = actions.size
+    of_states, of_saved, _ = _games(num_games)
+    counts = (_rows(num_games, dtype=jnp.int32),) * 2
+    of_step = (_rows(num_games, *x.shape[1:], dtype=x.dtype) for x in empty_step(1))
     call = _call("step", (of_states, of_saved, *counts, *of_step), aliases={i: i for i in range(4)})
-    states, saved, episode_return, episode_length, *made = call(
+    states, saved, episode_return, episode_length, *arrays = call(
         games.states,
         games.saved,
         episode_return,
@@ -150,20 +150,20 @@ def step(
         auto_reset=auto_reset,
         progress=progress,
     )
-    results = Step(*made)
+    results = Step(*arrays)
     mask: Any = results.mask
     return Stepped(XlaGames(states, saved, mask), episode_return, episode_length, results)
 
 
 def state_of(games: XlaGames) -> State:
     """The games as the JAX engine has them; without rows, if the games are without saved ones."""
-    number = games.mask.size
-    words = _call("state_words", _rows(number, len(_LEAVES), dtype=jnp.uint32))(games.states)
+    num_games = games.mask.size
+    words = _call("state_words", _rows(num_games, len(_LEAVES), dtype=jnp.uint32))(games.states)
     leaves = [word.astype(leaf.dtype) for word, leaf in zip(words.T, _LEAVES, strict=True)]
     state = jax.tree.unflatten(_TREE, leaves)
     if isinstance(games.saved, tuple):
         return state
-    rows = _rows(number, MAX_SAVED_STATES, _WORDS_SAVED, dtype=jnp.uint32)
+    rows = _rows(num_games, MAX_SAVED_STATES, _WORDS_SAVED, dtype=jnp.uint32)
     return undo.with_rows(state, _call("saved_words", rows)(games.saved, games.states))
 
 
@@ -188,13 +188,13 @@ def with_masks(states: jax.Array, saved: jax.Array | tuple[()]) -> XlaGames:
     return XlaGames(states, saved, _call("masks", of_masks)(states))
 
 
-def _games(number: int) -> tuple[jax.ShapeDtypeStruct, ...]:
-    bytes_of = (_rows(number, struct.itemsize) for struct in (STATE, SAVED_POSITIONS))
-    return *bytes_of, _rows(number, dtype=jnp.uint32)
+def _games(num_games: int) -> tuple[jax.ShapeDtypeStruct, ...]:
+    bytes_of = (_rows(num_games, struct.itemsize) for struct in (STATE, SAVED_POSITIONS))
+    return *bytes_of, _rows(num_games, dtype=jnp.uint32)
 
 
-def _rows(number: int, *shape: int, dtype: Any = jnp.uint8) -> jax.ShapeDtypeStruct:
-    return jax.ShapeDtypeStruct((number, *shape), dtype)
+def _rows(num_games: int, *shape: int, dtype: Any = jnp.uint8) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct((num_games, *shape), dtype)
 
 
 def _call(

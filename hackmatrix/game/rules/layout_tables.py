@@ -21,11 +21,11 @@ def record_table() -> str:
         bits = _span(field.first, field.width)
         named = f"`{field.byte}`, {byte} | {bits} | `{field.name}`"
         fields.append(f"| {named} | {field.largest} | {field.meaning} |")
-    numbers = ["| number | bytes | meaning |", "|---|---|---|"]
-    for number in layout.NUMBERS:
-        bytes_ = _span(layout.BYTE[number.name], number.size)
-        numbers.append(f"| `{number.name}` | {bytes_} | {number.meaning} |")
-    return "\n".join([*fields, "", *numbers])
+    scalars = ["| number | bytes | meaning |", "|---|---|---|"]
+    for scalar in layout.SCALARS:
+        bytes_ = _span(layout.BYTE[scalar.name], scalar.size)
+        scalars.append(f"| `{scalar.name}` | {bytes_} | {scalar.meaning} |")
+    return "\n".join([*fields, "", *scalars])
 
 
 def full_table() -> str:

@@ -2,7 +2,7 @@
 
 Only these tables define which bits mean what: both engines encode and decode by them, and
 `docs/environment.md` shows them. A record is `RECORD_SIZE` bytes: six planes, each with a byte for
-every cell, then the numbers of the game.
+every cell, then the scalars of the game.
 """
 
 from itertools import accumulate
@@ -20,7 +20,7 @@ MAX_DISTANCE = 10  # maximum distance from the exit
 
 
 class Field(NamedTuple):
-    """Consecutive bits of a byte that hold one number."""
+    """Consecutive bits of a byte that hold one value."""
 
     name: str
     byte: str  # name of the plane, or `flags`
@@ -32,12 +32,12 @@ class Field(NamedTuple):
     def of(self, byte: Any) -> Any:
         """Extracts the field from a byte: an int, or an integer array of any shape."""
         # On arrays, a shift by 0 or a mask that keeps all bits would cost an operation for nothing.
-        number = byte >> self.first if self.first else byte
-        return number if self.first + self.width == 8 else number & ((1 << self.width) - 1)
+        value = byte >> self.first if self.first else byte
+        return value if self.first + self.width == 8 else value & ((1 << self.width) - 1)
 
-    def put(self, number: Any) -> Any:
+    def put(self, value: Any) -> Any:
         """The byte with this value (integers or booleans of any shape) and zeros elsewhere."""
-        return number * (1 << self.first) if self.first else number
+        return value * (1 << self.first) if self.first else value
 
 
 FIELDS = (
@@ -91,14 +91,14 @@ class CellBytes(NamedTuple):
         return cls(*(records[..., start : start + CELLS] for start in PLANE.values()))
 
     @classmethod
-    def holding(cls, numbers: dict[str, int]) -> "CellBytes":
+    def holding(cls, values: dict[str, int]) -> "CellBytes":
         """The bytes of a cell with these values in the named fields and zeros elsewhere."""
-        made = dict.fromkeys(PLANE, 0)
-        for name, number in numbers.items():
-            if number:  # most are 0
+        byte_of = dict.fromkeys(PLANE, 0)
+        for name, value in values.items():
+            if value:  # most are 0
                 field = FIELD[name]
-                made[field.byte] += field.put(number)
-        return cls(*made.values())
+                byte_of[field.byte] += field.put(value)
+        return cls(*byte_of.values())
 
     def field(self, name: str) -> Any:
         """The values of a field: an int or an array, like the bytes."""
@@ -110,55 +110,55 @@ PLANE = {name: i * CELLS for i, name in enumerate(CellBytes._fields)}  # first b
 ENEMY, TRANSMISSION, CELL, RESOURCE, VALUE, SPAWN = PLANE.values()
 
 
-class Number(NamedTuple):
-    """A number of the game, stored in one or more bytes, little-endian."""
+class Scalar(NamedTuple):
+    """A scalar of the game, stored in one or more bytes, little-endian."""
 
     name: str
     size: int  # bytes
     meaning: str
 
 
-NUMBERS = (
-    Number("cell", 1, "cell of the player"),
-    Number("hp", 1, "hp of the player"),
-    Number("stage", 1, f"stage, 1 to {LAST_STAGE}"),
-    Number("flags", 1, "`show`, `calm` and `step`, a bit each"),
-    Number("atk_uses", 1, "uses of ATK+ in this stage"),
-    Number("saved", 1, "states saved for UNDO"),
-    Number("credits", 2, "credits of the player"),
-    Number("energy", 2, "energy of the player"),
-    Number("siphons", 2, "data siphons held"),
-    Number("attack", 2, "damage of one hit"),
-    Number("score", 2, "score"),
-    Number("turn", 2, "enemy turns in this stage"),
-    Number("next_task", 2, "turn of the next scheduled spawn"),
-    Number("interval", 2, "turns from one scheduled spawn to the next"),
-    Number("pending", 2, "spawns owed by siphoning"),
-    Number("owned", -(-len(PROGRAMS) // 8), "owned programs: bit n for program n"),
+SCALARS = (
+    Scalar("cell", 1, "cell of the player"),
+    Scalar("hp", 1, "hp of the player"),
+    Scalar("stage", 1, f"stage, 1 to {LAST_STAGE}"),
+    Scalar("flags", 1, "`show`, `calm` and `step`, a bit each"),
+    Scalar("atk_uses", 1, "uses of ATK+ in this stage"),
+    Scalar("saved", 1, "states saved for UNDO"),
+    Scalar("credits", 2, "credits of the player"),
+    Scalar("energy", 2, "energy of the player"),
+    Scalar("siphons", 2, "data siphons held"),
+    Scalar("attack", 2, "damage of one hit"),
+    Scalar("score", 2, "score"),
+    Scalar("turn", 2, "enemy turns in this stage"),
+    Scalar("next_task", 2, "turn of the next scheduled spawn"),
+    Scalar("interval", 2, "turns from one scheduled spawn to the next"),
+    Scalar("pending", 2, "spawns owed by siphoning"),
+    Scalar("owned", -(-len(PROGRAMS) // 8), "owned programs: bit n for program n"),
 )
-NUMBER = {number.name: number for number in NUMBERS}
-*_STARTS, _END = accumulate((number.size for number in NUMBERS), initial=len(PLANE) * CELLS)
-BYTE = dict(zip(NUMBER, _STARTS, strict=True))  # first byte of each
+SCALAR = {value.name: value for value in SCALARS}
+*_STARTS, _END = accumulate((value.size for value in SCALARS), initial=len(PLANE) * CELLS)
+BYTE = dict(zip(SCALAR, _STARTS, strict=True))  # first byte of each
 RECORD_SIZE = -(-_END // 4) * 4  # padded with zeros to a multiple of 4 bytes
 
 
 def number_of(record: Any, name: str) -> Any:
-    """Reads a number of the game, or a flag by its field's name.
+    """Reads a scalar of the game, or a flag by its field's name.
 
     Args:
         record: `bytes`, which give an int, or an integer array [..., RECORD_SIZE], which gives
             int32[...].
-        name: the name of a row of `NUMBERS`, or of a field of `flags`.
+        name: the name of a row of `SCALARS`, or of a field of `flags`.
     """
-    if name not in NUMBER:
+    if name not in SCALAR:
         return FIELD[name].of(number_of(record, FIELD[name].byte))
-    start, size = BYTE[name], NUMBER[name].size
+    start, size = BYTE[name], SCALAR[name].size
     if isinstance(record, bytes):
         return int.from_bytes(record[start : start + size], "little")
-    number = record[..., start].astype("int32")
+    value = record[..., start].astype("int32")
     for i in range(1, size):
-        number = number | record[..., start + i].astype("int32") << 8 * i
-    return number
+        value = value | record[..., start + i].astype("int32") << 8 * i
+    return value
 
 
 class Channel(NamedTuple):

@@ -92,7 +92,7 @@ class ProcessSession:
         if fields.left.get("seed") is None:
             stream = random_stream()
         else:
-            stream = fields.number("seed", 0, EVALUATION_STREAM - 1)
+            stream = fields.integer("seed", 0, EVALUATION_STREAM - 1)
         self._log(f"reset: stream {stream} episode 0")
         return self._begin(new_game(self._dice(stream)))
 
@@ -110,7 +110,7 @@ class ProcessSession:
 
     def _step(self, fields: Fields) -> str:
         state = self.game.state
-        action = fields.number("actionIndex", 0, NUM_ACTIONS - 1)
+        action = fields.integer("actionIndex", 0, NUM_ACTIONS - 1)
         if state.over:
             return step_answer(state, AFTER_THE_END, exact=self._exact)
         was_dead = state.player.hp == 0  # only setState makes such a game

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from hackmatrix.game.engine.dice import Dice
-from hackmatrix.game.engine.fields import Fields, IllegalStateError, shown
+from hackmatrix.game.engine.fields import Fields, IllegalStateError, format_value
 from hackmatrix.game.engine.state import Cell, Enemy, Player, State, Transmission, empty_board
 from hackmatrix.game.rules.actions import FIRST_PROGRAM, NUM_ACTIONS
 from hackmatrix.game.rules.board import CELLS, LIMIT, Content
@@ -60,8 +60,8 @@ def read_state(data: Any, dice: Dice) -> State:
         ],
         transmissions=read_transmissions(fields, cells),
         owned=read_owned(fields),
-        stage=fields.number("stage", 1, LAST_STAGE, 1),
-        turn=fields.number("turn", 0, LIMIT, 0),
+        stage=fields.integer("stage", 1, LAST_STAGE, 1),
+        turn=fields.integer("turn", 0, LIMIT, 0),
         show=fields.flag("showActivated"),
         calm=fields.flag("scheduledTasksDisabled"),
     )
@@ -80,13 +80,15 @@ def _object(data: Any, path: str) -> Fields:
 def read_player(fields: Fields) -> Player:
     """Reads `player`."""
     return Player(
-        fields.place(),
-        hp=fields.number("hp", 0, PLAYER_HP, PLAYER_HP),  # 0: dead, and the next step ends the game
-        credits=fields.number("credits", 0, LIMIT, 0),
-        energy=fields.number("energy", 0, LIMIT, 0),
-        siphons=fields.number("dataSiphons", 0, LIMIT, 0),
-        attack=fields.number("attackDamage", 0, LIMIT, 1),
-        score=fields.number("score", 0, LIMIT, 0),
+        fields.coordinates(),
+        hp=fields.integer(
+            "hp", 0, PLAYER_HP, PLAYER_HP
+        ),  # 0: dead, and the next step ends the game
+        credits=fields.integer("credits", 0, LIMIT, 0),
+        energy=fields.integer("energy", 0, LIMIT, 0),
+        siphons=fields.integer("dataSiphons", 0, LIMIT, 0),
+        attack=fields.integer("attackDamage", 0, LIMIT, 1),
+        score=fields.integer("score", 0, LIMIT, 0),
     )
 
 
@@ -104,12 +106,12 @@ def read_board(fields: Fields) -> list[Cell]:
 
 def place_block(cells: list[Cell], fields: Fields) -> None:
     """Places one item of `blocks`; a program block without a program is none."""
-    index = fields.place()
+    index = fields.coordinates()
     is_data = _choice(fields, "type", ("data", "program")) == "data"
-    points = fields.number("points", 0, LIMIT, DEFAULT_POINTS)
+    points = fields.integer("points", 0, LIMIT, DEFAULT_POINTS)
     program = None if is_data else read_program(fields)
     default_spawn = points if is_data else DEFAULT_PROGRAM_SPAWN
-    spawn = fields.number("spawnCount", 0, LIMIT, default_spawn)
+    spawn = fields.integer("spawnCount", 0, LIMIT, default_spawn)
     siphoned = fields.flag("siphoned")
     if is_data:
         cells[index] = Cell(Content.DATA, siphoned=siphoned, points=points, spawn=spawn)
@@ -136,8 +138,8 @@ def place_resource(cells: list[Cell], fields: Fields) -> None:
 
     As in play, credits or energy may lie with a siphon; of the two the first that is there counts.
     """
-    index = fields.place()
-    credits, energy = (fields.number(name, 0, LIMIT, 0) for name in ("credits", "energy"))
+    index = fields.coordinates()
+    credits, energy = (fields.integer(name, 0, LIMIT, 0) for name in ("credits", "energy"))
     energy = 0 if credits else energy
     if fields.flag("dataSiphon"):
         cells[index] = Cell(Content.SIPHON, credits=credits, energy=energy)
@@ -151,8 +153,8 @@ def read_enemy(fields: Fields) -> Enemy:
     """Reads one item of `enemies`."""
     return Enemy(
         _enemy_type(fields, "type"),
-        fields.place(),
-        fields.number("hp", 1, LIMIT),
+        fields.coordinates(),
+        fields.integer("hp", 1, LIMIT),
         stunned=fields.flag("stunned"),
         from_schedule=fields.flag("isFromScheduledTask"),
         from_siphon=fields.flag("spawnedFromSiphon"),
@@ -164,12 +166,12 @@ def read_transmissions(fields: Fields, cells: list[Cell]) -> list[Transmission]:
     by_cell: dict[int, Transmission] = {}
     for data, path in fields.items("transmissions", 0, CELLS, []):
         one = _object(data, path)
-        cell = one.place()
+        cell = one.coordinates()
         if cells[cell].is_block:
             raise IllegalStateError(f"{path}: a transmission cannot stand on a block")
         if cell in by_cell:
             raise IllegalStateError(f"{path}: there is a transmission on this cell already")
-        turns = one.number("turnsRemaining", 0, LIMIT)
+        turns = one.integer("turnsRemaining", 0, LIMIT)
         by_cell[cell] = Transmission(cell, turns, _enemy_type(one, "enemyType"))
     return list(by_cell.values())
 
@@ -191,6 +193,6 @@ def read_owned(fields: Fields) -> list[int]:
     for index, path in fields.items("ownedPrograms", 0, MOST_ENTRIES, []):
         if type(index) is not int or not FIRST_PROGRAM <= index < NUM_ACTIONS:
             expected = f"expected {FIRST_PROGRAM}..{NUM_ACTIONS - 1}"
-            raise IllegalStateError(f"{path}: {expected}, got {shown(index)}")
+            raise IllegalStateError(f"{path}: {expected}, got {format_value(index)}")
         owned.append(index - FIRST_PROGRAM)
     return list(dict.fromkeys(owned))

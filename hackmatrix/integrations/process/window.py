@@ -14,7 +14,7 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.game.engine.dice import Dice
 from hackmatrix.game.engine.replay import GameId
 from hackmatrix.game.engine.state import State
-from hackmatrix.game.engine.undo import copied
+from hackmatrix.game.engine.undo import copy_state
 from hackmatrix.integrations.process.answers import to_json
 from hackmatrix.integrations.process.session import ProcessSession
 from hackmatrix.integrations.process.set_state import read_state
@@ -162,4 +162,4 @@ class Tab(page.Session):
 
 
 def _from(state: State) -> Tree:
-    return Tree(GameId(state.dice.stream, state.dice.episode), copied(state))
+    return Tree(GameId(state.dice.stream, state.dice.episode), copy_state(state))

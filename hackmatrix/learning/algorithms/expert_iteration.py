@@ -93,13 +93,16 @@ class ExpertIteration:
     ) -> SampledActions:
         """Samples from the policy that a search has improved; see `Algorithm`."""
         del update
-        setup, known, mask, words = self.setup, position.known, position.mask, position.words
+        setup, mask, seeds = self.setup, position.mask, position.seeds
+        information = position.information
         config = cast(ExpertIterationConfig, setup.config)
-        assert known is not None  # as its row of the table says that it searches
+        assert information is not None  # as its row of the table says that it searches
         settings = SearchSettings.of(config.simulations, hyper.gamma)
-        weight = jnp.broadcast_to(hyper.search_weight, words.shape)
+        weight = jnp.broadcast_to(hyper.search_weight, seeds.shape)
         searcher = Searcher(setup.imagination, setup.network, settings, lambda _: weight)
-        result, _ = searcher.search(params, known.memory, known.observations, mask, words)
+        result, _ = searcher.search(
+            params, information.memory, information.observations, mask, seeds
+        )
         policy, expected = improve(result, mask, hyper.search_weight)
         action = distribution.sample(jnp.log(policy), mask, position.uniform)
         return SampledActions(action, {"policy": policy, "gain": expected - position.value})

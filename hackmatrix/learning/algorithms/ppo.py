@@ -137,7 +137,7 @@ class PPO:
         means = (_means if few_kernels else _means_one_by_one)(
             {
                 "gain": jnp.minimum(ratio * advantage, clipped * advantage),
-                "value": of_value.each,
+                "value": of_value.per_sample,
                 "entropy": entropies,
                 _ENTROPY_OF_RANDOM_PLAY: jnp.log(jnp.maximum(choices.astype(jnp.int32), 1)),
                 "approx_kl": (ratio - 1) - log_ratio,

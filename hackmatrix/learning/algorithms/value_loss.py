@@ -16,13 +16,13 @@ class Terms(NamedTuple):
     """A loss: a factor times the mean of the terms of all samples."""
 
     factor: float
-    each: Array
+    per_sample: Array
 
 
 def value_loss(network: Network, values: Array, returns: Array) -> Array:
     """The loss of a network's values, float32[]."""
     terms = value_terms(network, values, returns)
-    return terms.factor * jnp.mean(terms.each)
+    return terms.factor * jnp.mean(terms.per_sample)
 
 
 def value_terms(network: Network, values: Array, returns: Array) -> Terms:

@@ -54,11 +54,16 @@ def state_of(shape: TrainState, arrays: Arrays, path: Path) -> TrainState:
 def named_leaves(tree: Any) -> list[tuple[str, Any]]:
     """The leaves of a pytree, each with the path of its fields joined by dots.
 
-    The fields of an algorithm's state stand beside those of the trainer's.
+    The fields of an algorithm's state stand beside those of the trainer's; one field is stored
+    under its old name.
     """
     leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
     names = (jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in leaves)
-    return [(n.removeprefix("learner."), leaf) for n, (_, leaf) in zip(names, leaves, strict=True)]
+    return [(_stored_name(name), leaf) for name, (_, leaf) in zip(names, leaves, strict=True)]
+
+
+def _stored_name(name: str) -> str:
+    return name.removeprefix("learner.").replace("games.information.", "games.known.")
 
 
 def _text(array: Any) -> str:

@@ -27,7 +27,7 @@ Array = jax.Array
 Scalars = dict[str, Array]
 
 
-class Known(NamedTuple):
+class InformationState(NamedTuple):
     """Knowledge of the players of N games, for an algorithm that searches; see `Imagination`."""
 
     observations: PyTree  # as the environment gives them
@@ -41,8 +41,8 @@ class PolicyOutput(NamedTuple):
     value: Array  # float32[N]
     mask: Array  # bool[N, A], the valid actions
     uniform: Array  # float32[N], random, from 0 to 1
-    known: Known | None  # None unless the algorithm searches
-    words: Array  # uint32[N], random, for what a search makes up
+    information: InformationState | None  # None unless the algorithm searches
+    seeds: Array  # uint32[N], random, for what a search makes up
 
 
 class SampledActions(NamedTuple):
@@ -80,8 +80,8 @@ class Algorithm(Protocol):
     """The members of an algorithm's class.
 
     One of the user's own may also have `GREEDY = True` (evaluations take its most probable
-    actions), `SEARCHES = True` (`choose` reads `PolicyOutput.known`) and `SETTINGS`, a dictionary
-    of the settings of a new run that are not the general defaults.
+    actions), `SEARCHES = True` (`choose` reads `PolicyOutput.information`) and `SETTINGS`, a
+    dictionary of the settings of a new run that are not the general defaults.
     """
 
     Config: ClassVar[type[AlgorithmConfig]]  # its settings

@@ -37,7 +37,7 @@ class Anomaly(NamedTuple):
     tensor: str
 
 
-def nothing_found() -> Array:
+def no_anomaly() -> Array:
     """int32[3] (update, optimizer step, tensor number), all -1: no anomaly so far."""
     return jnp.full(3, NONE)
 
@@ -53,8 +53,8 @@ def tensors_of_step(
     scalars: Mapping[str, Any], grads: Any, params: Any, losses: Sequence[str]
 ) -> Tensors:
     """The tensors, by name, that are searched after each step of the optimizer."""
-    found = {name: scalars[name] for name in losses}
-    return found | _named("gradient", grads) | _named("params after the step", params)
+    loss_scalars = {name: scalars[name] for name in losses}
+    return loss_scalars | _named("gradient", grads) | _named("params after the step", params)
 
 
 def first_of(tensors: Tensors) -> Array:
@@ -64,24 +64,24 @@ def first_of(tensors: Tensors) -> Array:
     return jnp.where(jnp.any(bad), jnp.argmax(bad), NONE).astype(jnp.int32)
 
 
-def earliest(found: Array, update: Array, before: Array, steps: Array) -> Array:
-    """The first anomaly, int32[3]: `found` if an earlier update had one, else that of this update.
+def earliest(so_far: Array, update: Array, before: Array, steps: Array) -> Array:
+    """The first anomaly, int32[3]: `so_far` if an earlier update had one, else that of this update.
 
     Args:
-        found: int32[3], see `nothing_found`.
+        so_far: int32[3], see `no_anomaly`.
         update: int32[], counted from 0.
         before: int32[], `first_of` the tensors before learning.
         steps: int32[S], `first_of` the tensors of each step of the optimizer.
     """
-    places = jnp.concatenate([before[None], steps])
-    first = jnp.argmax(places != NONE)
-    now = jnp.stack([update, first.astype(jnp.int32) - 1, places[first]])
-    return jnp.where((found[0] == NONE) & jnp.any(places != NONE), now, found)
+    tensors = jnp.concatenate([before[None], steps])
+    first = jnp.argmax(tensors != NONE)
+    now = jnp.stack([update, first.astype(jnp.int32) - 1, tensors[first]])
+    return jnp.where((so_far[0] == NONE) & jnp.any(tensors != NONE), now, so_far)
 
 
-def read(found: Any, params: Any, algorithm: Algorithm) -> Anomaly | None:
+def read(so_far: Any, params: Any, algorithm: Algorithm) -> Anomaly | None:
     """Decodes the int32[3] of `earliest`; the structure of `params` gives the tensors' names."""
-    update, step, tensor = (int(number) for number in found)
+    update, step, tensor = (int(value) for value in so_far)
     if update == NONE:
         return None
     if step == NONE:
@@ -93,9 +93,9 @@ def read(found: Any, params: Any, algorithm: Algorithm) -> Anomaly | None:
     return Anomaly(update + 1, step + 1, of_step[tensor])
 
 
-def _named(kind: str, tree: Any) -> Tensors:
+def _named(prefix: str, tree: Any) -> Tensors:
     leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
     return {
-        f"{kind}, {jax.tree_util.keystr(path, simple=True, separator='.')}": leaf
+        f"{prefix}, {jax.tree_util.keystr(path, simple=True, separator='.')}": leaf
         for path, leaf in leaves
     }

@@ -44,13 +44,13 @@ class EarlyStop(NamedTuple):
 class StepMetrics(struct.PyTreeNode):
     """Scalars of gradient steps as one array, as each array that a loop fills is a kernel."""
 
-    numbers: Array  # float32[..., K]
+    values: Array  # float32[..., K]
     anomaly: Array | None  # int32[...], see `anomalies.first_of`; None: nothing is searched
     names: tuple[str, ...] = struct.field(pytree_node=False)
 
     def means(self) -> Scalars:
         """The mean over the gradient steps, [M, K], of each."""
-        return dict(zip(self.names, jnp.mean(self.numbers, axis=0), strict=True))
+        return dict(zip(self.names, jnp.mean(self.values, axis=0), strict=True))
 
 
 def clip_by_global_norm(
@@ -178,55 +178,55 @@ def learn_in_epochs(
             scalars_of=scalars_of,
         )
 
-    def epoch(state: State, number: Array) -> tuple[State, tuple[Scalars, Array | None]]:
+    def epoch(state: State, index: Array) -> tuple[State, tuple[Scalars, Array | None]]:
         minibatches = shuffle(
-            setup, batch, context.keys, number, measure_advantages=measure_advantages
+            setup, batch, context.keys, index, measure_advantages=measure_advantages
         )
         parts = jax.tree.map(lambda x: x.reshape(-1, accumulation, *x.shape[1:]), minibatches)
         state, metrics = jax.lax.scan(step, state, parts)
         return state, (metrics.means(), metrics.anomaly)
 
-    numbers = jnp.arange(setup.config.update_epochs)
+    epochs = jnp.arange(setup.config.update_epochs)
     if stop is None:
-        state, (scalars, anomaly) = jax.lax.scan(epoch, state, numbers)
+        state, (scalars, anomaly) = jax.lax.scan(epoch, state, epochs)
         scalars = jax.tree.map(lambda epochs: epochs[-1], scalars)
     else:
-        state, scalars, anomaly = _run_until(stop, epoch, state, numbers)
+        state, scalars, anomaly = _run_until(stop, epoch, state, epochs)
     scalars |= {"explained_variance": explained_variance(batch.samples)}
     return Learned(state, scalars, None if anomaly is None else anomaly.reshape(-1))
 
 
 def _run_until(
-    stop: EarlyStop, epoch: Callable[..., Any], state: State, numbers: Array
+    stop: EarlyStop, epoch: Callable[..., Any], state: State, epochs: Array
 ) -> tuple[State, Scalars, Any]:
-    state, (scalars, first) = epoch(state, numbers[0])
+    state, (scalars, first) = epoch(state, epochs[0])
 
-    def go_on(last: tuple[State, Scalars], number: Array) -> tuple[tuple[State, Scalars], Any]:
+    def go_on(last: tuple[State, Scalars], index: Array) -> tuple[tuple[State, Scalars], Any]:
         def one_more() -> tuple[tuple[State, Scalars], Any]:
-            state, (scalars, anomaly) = epoch(last[0], number)
+            state, (scalars, anomaly) = epoch(last[0], index)
             return (state, scalars), anomaly
 
         over = last[1][stop.scalar] > stop.above  # on all devices alike, as scalars are means
         nothing = jax.tree.map(lambda x: jnp.full_like(x, anomalies.NONE), first)
         return jax.lax.cond(over, lambda: (last, nothing), one_more)
 
-    (state, scalars), anomaly = jax.lax.scan(go_on, (state, scalars), numbers[1:])
+    (state, scalars), anomaly = jax.lax.scan(go_on, (state, scalars), epochs[1:])
     anomaly = jax.tree.map(lambda one, more: jnp.concatenate([one[None], more]), first, anomaly)
     return state, scalars, anomaly
 
 
 def _mean_over_minibatches(gradient: Callable[[Any], PyTree], minibatches: Any) -> PyTree:
     """Mean of `gradient` over K minibatches, with K as the first axis, one after another."""
-    number = len(jax.tree.leaves(minibatches)[0])
+    count = len(jax.tree.leaves(minibatches)[0])
     first = gradient(jax.tree.map(lambda x: x[0], minibatches))
-    if number == 1:
+    if count == 1:
         return first
 
     def add(sums: PyTree, minibatch: Any) -> tuple[PyTree, None]:
         return jax.tree.map(jnp.add, sums, gradient(minibatch)), None
 
     sums, _ = jax.lax.scan(add, first, jax.tree.map(lambda x: x[1:], minibatches))
-    return jax.tree.map(lambda x: x / number, sums)
+    return jax.tree.map(lambda x: x / count, sums)
 
 
 def convert_params(state: State, convert: Callable[[PyTree], PyTree]) -> State:

@@ -37,10 +37,10 @@ def key_for(seed: ArrayLike, purpose: Purpose, *counters: ArrayLike) -> Array:
     return key
 
 
-def keys_for(seed: ArrayLike, purpose: Purpose, *counters: ArrayLike, each: Array) -> Array:
-    """N keys, one for each last counter in `each`: int[N]."""
+def keys_for(seed: ArrayLike, purpose: Purpose, *counters: ArrayLike, indices: Array) -> Array:
+    """N keys, one for each last counter in `indices`: int[N]."""
     return jax.vmap(lambda key, n: jax.random.fold_in(key, n), in_axes=(None, 0))(
-        key_for(seed, purpose, *counters), each
+        key_for(seed, purpose, *counters), indices
     )
 
 
@@ -54,6 +54,6 @@ class UpdateKeys(NamedTuple):
         """The key for this purpose and these counters."""
         return key_for(self.seed, purpose, self.update, *counters)
 
-    def many(self, purpose: Purpose, *counters: ArrayLike, each: Array) -> Array:
-        """N keys for this purpose, one for each last counter in `each`: int[N]."""
-        return keys_for(self.seed, purpose, self.update, *counters, each=each)
+    def many(self, purpose: Purpose, *counters: ArrayLike, indices: Array) -> Array:
+        """N keys for this purpose, one for each last counter in `indices`: int[N]."""
+        return keys_for(self.seed, purpose, self.update, *counters, indices=indices)

@@ -53,7 +53,7 @@ def by_name(rows: Any, metrics: Sequence[Metric]) -> Measures:
     return {m.name: rows[..., i, :] for i, m in enumerate(device_metrics(metrics))}
 
 
-def added(sums: Array, rows: Array, metrics: Sequence[Metric]) -> Array:
+def accumulate(sums: Array, rows: Array, metrics: Sequence[Metric]) -> Array:
     """`sums` with the measures of further steps added."""
     return jnp.where(_highest(metrics), jnp.maximum(sums, rows), sums + rows)
 
@@ -84,9 +84,9 @@ def of_step(env: Environment, step: StepRecord, returns: Array, lengths: Array) 
         returns: float32[N], sum of the episode's rewards up to and including this step.
         lengths: int32[N], number of the episode's steps up to and including this one.
     """
-    numbers: dict[Over, dict[str, Any]] = {over: {} for over in Over}
-    numbers[Over.STEPS] = {"train/mean_reward": step.reward}
-    numbers[Over.EPISODES] = {
+    values: dict[Over, dict[str, Any]] = {over: {} for over in Over}
+    values[Over.STEPS] = {"train/mean_reward": step.reward}
+    values[Over.EPISODES] = {
         "train/mean_episode_return": returns,
         "train/mean_episode_length": lengths,
     }
@@ -95,25 +95,27 @@ def of_step(env: Environment, step: StepRecord, returns: Array, lengths: Array) 
         measured = jax.vmap(members.measure)(step)
         for metric in members.metrics:
             if metric.name in measured:
-                numbers[metric.over][metric.name] = measured[metric.name]
+                values[metric.over][metric.name] = measured[metric.name]
     ended = step.ended[:, None]
     episodes = jnp.sum(step.ended, dtype=jnp.float32)
 
-    def summed(over: Over, weight: Any, total: Any) -> Measures:
+    def reduce_all(over: Over, weight: Any, total: Any) -> Measures:
         """Reduces all metrics of one kind at once: fewer reductions are faster."""
-        if not numbers[over]:
+        if not values[over]:
             return {}
-        totals = total(jnp.stack([x.astype(jnp.float32) for x in numbers[over].values()], axis=1))
+        totals = total(jnp.stack([x.astype(jnp.float32) for x in values[over].values()], axis=1))
         pairs = jnp.stack([totals, jnp.broadcast_to(weight, totals.shape)], axis=1)
-        return {name: pairs[i] for i, name in enumerate(numbers[over])}
+        return {name: pairs[i] for i, name in enumerate(values[over])}
 
-    measures = summed(Over.STEPS, float(step.reward.size), lambda x: jnp.sum(x, axis=0))
-    measures |= summed(Over.EPISODES, episodes, lambda x: jnp.sum(jnp.where(ended, x, 0.0), axis=0))
-    measures |= summed(
+    measures = reduce_all(Over.STEPS, float(step.reward.size), lambda x: jnp.sum(x, axis=0))
+    measures |= reduce_all(
+        Over.EPISODES, episodes, lambda x: jnp.sum(jnp.where(ended, x, 0.0), axis=0)
+    )
+    measures |= reduce_all(
         Over.HIGHEST, episodes > 0, lambda x: jnp.max(jnp.where(ended, x, 0.0), axis=0)
     )
-    for name, (number, chances) in numbers[Over.CHANCES].items():
-        measures[name] = jnp.stack([jnp.sum(x, dtype=jnp.float32) for x in (number, chances)])
+    for name, (count, chances) in values[Over.CHANCES].items():
+        measures[name] = jnp.stack([jnp.sum(x, dtype=jnp.float32) for x in (count, chances)])
     return measures
 
 

@@ -52,7 +52,7 @@ def minibatch_indices(keys: UpdateKeys, epoch: Array, shares: Shares, first_grou
     """
     num_steps, num_envs, groups, num_minibatches = shares
     width = num_envs // groups
-    shuffle = keys.many(Purpose.SHUFFLE, epoch, each=first_group + jnp.arange(groups))
+    shuffle = keys.many(Purpose.SHUFFLE, epoch, indices=first_group + jnp.arange(groups))
     place = jax.vmap(_permutation, in_axes=(0, None))(shuffle, num_steps * width)
     game = jnp.arange(groups)[:, None] * width + place % width
     index = place // width * num_envs + game

@@ -16,11 +16,11 @@ from hackmatrix.environments.interface.environment import (
     optional_members,
 )
 from hackmatrix.learning.trainer import measures
-from hackmatrix.learning.trainer.algorithm import Algorithm, Known, PolicyOutput
+from hackmatrix.learning.trainer.algorithm import Algorithm, InformationState, PolicyOutput
 from hackmatrix.learning.trainer.hyperparameters import Hyperparameters
 from hackmatrix.learning.trainer.keys import Purpose, UpdateKeys
 from hackmatrix.learning.trainer.setup import Setup
-from hackmatrix.learning.trainer.tasks import summed, tasks_of
+from hackmatrix.learning.trainer.tasks import sum_over_games, tasks_of
 
 Array = jax.Array
 
@@ -35,7 +35,7 @@ class RolloutCarry(struct.PyTreeNode):
     episode_return: Array  # float32[N], sum of the episode's rewards so far
     episode_length: Array  # int32[N], number of its steps so far
     discounted_return: Array  # float32[N], the same sum with older rewards discounted
-    known: Known | None  # for an algorithm that searches
+    information: InformationState | None  # for an algorithm that searches
 
     @property
     def starts(self) -> Array:
@@ -73,10 +73,10 @@ class Rollout(struct.PyTreeNode):
     tasks: Array | None = None  # float32[N, K], see `tasks.py`
 
 
-def new_games(setup: Setup, keys: UpdateKeys, numbers: Array) -> RolloutCarry:
-    """Resets the games with these numbers, int32[N]; `keys` are those of the next update."""
-    reset_keys = keys.many(Purpose.RESET, each=numbers)
-    tasks, reset_task = tasks_of(setup.env, numbers), optional_members(setup.env).reset_task
+def new_games(setup: Setup, keys: UpdateKeys, indices: Array) -> RolloutCarry:
+    """Resets the games with these indices, int32[N]; `keys` are those of the next update."""
+    reset_keys = keys.many(Purpose.RESET, indices=indices)
+    tasks, reset_task = tasks_of(setup.env, indices), optional_members(setup.env).reset_task
     if tasks is None or reset_task is None:
         obs, env_state = jax.vmap(setup.env.reset)(reset_keys)
     else:
@@ -86,7 +86,7 @@ def new_games(setup: Setup, keys: UpdateKeys, numbers: Array) -> RolloutCarry:
     obs, env_state = jax.tree.map(
         lambda x: jax.lax.convert_element_type(x, x.dtype), (obs, env_state)
     )
-    num_envs = numbers.size
+    num_envs = indices.size
     return RolloutCarry(
         env_state=env_state,
         obs=encode_observations(setup.network, obs),
@@ -95,7 +95,7 @@ def new_games(setup: Setup, keys: UpdateKeys, numbers: Array) -> RolloutCarry:
         episode_return=jnp.zeros(num_envs),
         episode_length=jnp.zeros(num_envs, jnp.int32),
         discounted_return=jnp.zeros(num_envs),
-        known=_knowing(setup, None, obs),
+        information=_remember(setup, None, obs),
     )
 
 
@@ -105,19 +105,19 @@ def play(
     params: PyTree,
     games: RolloutCarry,
     keys: UpdateKeys,
-    numbers: Array,
+    indices: Array,
     hyper: Hyperparameters,
 ) -> tuple[RolloutCarry, Rollout]:
-    """Plays `num_steps` steps in the games with the numbers `numbers`, int32[N].
+    """Plays `num_steps` steps in the games with these indices, int32[N].
 
     The randomness of a step depends only on the keys, the step and the game's number. `hyper.gamma`
     discounts the returns by which rewards are scaled.
     """
-    tasks = tasks_of(setup.env, numbers)
+    tasks = tasks_of(setup.env, indices)
 
     def step(games: RolloutCarry, t: Array) -> tuple[RolloutCarry, _Step]:
         def keys_of(purpose: Purpose) -> Array:
-            return keys.many(purpose, t, each=numbers)
+            return keys.many(purpose, t, indices=indices)
 
         return _step(setup, algorithm, params, games, tasks, hyper, keys.update, keys_of)
 
@@ -135,13 +135,15 @@ def play(
     )
 
 
-def _knowing(setup: Setup, before: Known | None, observations: PyTree) -> Known | None:
+def _remember(
+    setup: Setup, before: InformationState | None, observations: PyTree
+) -> InformationState | None:
     """The players' knowledge after their next observations; `before` is None at the start."""
     if not setup.searches:
         return None
     imagination, num_envs = setup.imagination, len(jax.tree.leaves(observations)[0])
     memory = imagination.begin(num_envs) if before is None else before.memory
-    return Known(observations, imagination.after(memory, observations))
+    return InformationState(observations, imagination.after(memory, observations))
 
 
 class _Step(NamedTuple):
@@ -168,8 +170,8 @@ def _step(
     )
     mask = jax.vmap(env.action_mask)(games.env_state)
     uniform = jax.vmap(jax.random.uniform)(keys_of(Purpose.ACTION))
-    words = jax.vmap(jax.random.bits)(keys_of(Purpose.SEARCH))
-    position = PolicyOutput(logits, value, mask, uniform, games.known, words)
+    seeds = jax.vmap(jax.random.bits)(keys_of(Purpose.SEARCH))
+    position = PolicyOutput(logits, value, mask, uniform, games.information, seeds)
     action, stored = algorithm.choose(params, position, hyper, update)
     obs, env_state, reward, terminated, truncated, info = jax.vmap(env.step)(
         keys_of(Purpose.ENVIRONMENT), games.env_state, action
@@ -187,7 +189,7 @@ def _step(
         episode_return=jnp.where(ended, 0.0, returns),
         episode_length=jnp.where(ended, 0, lengths),
         discounted_return=jnp.where(ended, 0.0, discounted),
-        known=_knowing(setup, games.known, obs),
+        information=_remember(setup, games.information, obs),
     )
     transition = Transition(
         obs=games.obs,
@@ -219,7 +221,7 @@ def _step(
         measures.of_step(env, record, returns, lengths),
         measures.metrics_of(env, algorithm),
     )
-    return after, _Step(transition, summed(discounted**2, tasks), measured)
+    return after, _Step(transition, sum_over_games(discounted**2, tasks), measured)
 
 
 def _final_values(env: Environment, values: Callable[[], Array], wanted: Array) -> Array:

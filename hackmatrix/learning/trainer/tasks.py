@@ -22,13 +22,13 @@ def number_of_tasks(env: Environment) -> int | None:
     return None if names is None else len(names)
 
 
-def tasks_of(env: Environment, numbers: Array) -> Array | None:
-    """The tasks of the games with these numbers, int32[N]: the tasks take turns."""
+def tasks_of(env: Environment, indices: Array) -> Array | None:
+    """The tasks of the games with these indices, int32[N]: the tasks take turns."""
     count = number_of_tasks(env)
-    return None if count is None else jax.nn.one_hot(numbers % count, count)
+    return None if count is None else jax.nn.one_hot(indices % count, count)
 
 
-def summed(values: Array, tasks: Array | None) -> Array:
+def sum_over_games(values: Array, tasks: Array | None) -> Array:
     """Sums over games, [..., N]: of all, [...], or of each task, [..., K]."""
     return (
         jnp.sum(values, axis=-1) if tasks is None else jnp.sum(values[..., None] * tasks, axis=-2)
@@ -54,9 +54,9 @@ class Spread(NamedTuple):
             centred = values - mean[..., None]
             return cls(mean, jnp.sqrt(mesh.pmean(jnp.mean(centred**2, axis=-1))))
         counts = jnp.maximum(mesh.psum(jnp.sum(tasks, axis=-2)), 1.0)
-        mean = mesh.psum(summed(values, tasks)) / counts
+        mean = mesh.psum(sum_over_games(values, tasks)) / counts
         centred = values - of_games(mean[..., None, :], tasks)
-        return cls(mean, jnp.sqrt(mesh.psum(summed(centred**2, tasks)) / counts))
+        return cls(mean, jnp.sqrt(mesh.psum(sum_over_games(centred**2, tasks)) / counts))
 
     def normalised(self, values: Array, tasks: Array | None) -> Array:
         """Values float32[...] with mean 0 and deviation 1, if these are theirs; [K] for tasks."""

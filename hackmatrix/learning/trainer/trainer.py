@@ -278,9 +278,9 @@ class Trainer:
                 else None
             ),
             progress=LevelProgress.create(levels) if (levels := self._members.levels) else None,
-            games=new_games(self.setup, UpdateKeys(seed, update), self._numbers()),
+            games=new_games(self.setup, UpdateKeys(seed, update), self._game_indices()),
             sums=measures.zero_sums(self.metrics),
-            anomaly=anomalies.nothing_found(),
+            anomaly=anomalies.no_anomaly(),
         )
 
     def _specs(self) -> Any:
@@ -300,8 +300,8 @@ class Trainer:
             )
         return TrainState(**same | {"games": games})
 
-    def _numbers(self) -> Array:
-        """Numbers of this device's games, int32[N]."""
+    def _game_indices(self) -> Array:
+        """Indices of this device's games, int32[N]."""
         return mesh.first_index(self._share) + jnp.arange(self._share)
 
     def _updates(self, state: TrainState, num_updates: Array, hyper: Hyperparameters) -> TrainState:
@@ -318,7 +318,7 @@ class Trainer:
         with jax.named_scope("rollout"):
             games, rollout = play(
                 *(self.setup, self.algorithm, fold(state.params), self._games(state)),
-                *(keys, self._numbers(), hyper),
+                *(keys, self._game_indices(), hyper),
             )
         reward_scale, deviation = self._scale_rewards(state.reward_scale, rollout)
         sharing = sharing_of(self.network)
@@ -350,7 +350,7 @@ class Trainer:
             feature_scale=self._rescaled(state.feature_scale, rollout),
             progress=self._advanced(state.progress, measured),
             games=games,
-            sums=measures.added(state.sums, measured, self.metrics),
+            sums=measures.accumulate(state.sums, measured, self.metrics),
             anomaly=self._searched(state, rollout, learned),
         )
 

@@ -6,7 +6,7 @@ import numpy as np
 from jax import lax
 
 from hackmatrix.game.jaxgame.bitboard import nth_bit
-from hackmatrix.game.jaxgame.dice import bounded, draw
+from hackmatrix.game.jaxgame.dice import draw, to_range
 from hackmatrix.game.rules.actions import NUM_DIRECTIONS
 from hackmatrix.game.rules.board import NEIGHBOUR
 from hackmatrix.game.rules.observation import BYTE, FIELD, RESOURCE
@@ -30,7 +30,7 @@ def random_actions(bits: Array, random_bits: Array) -> Array:
         bits: uint32[n], the valid actions, at least one.
         random_bits: uint32[n], random words.
     """
-    return nth_bit(bits, bounded(random_bits, lax.population_count(bits)))
+    return nth_bit(bits, to_range(random_bits, lax.population_count(bits)))
 
 
 def walks_to_exit(observations: Array, bits: Array, random_bits: Array) -> Array:

@@ -25,7 +25,7 @@ class SeedFamily(NamedTuple):
         if (reset_game := optional_members(env).reset_game) is not None:
             stream = jnp.full(episodes.shape, jnp.uint32(self.stream) + seed)
             return jax.vmap(reset_game)(stream, episodes.astype(jnp.uint32))
-        return jax.vmap(env.reset)(keys_for(seed, self.reset, each=episodes))
+        return jax.vmap(env.reset)(keys_for(seed, self.reset, indices=episodes))
 
     def step_keys(self, seed: Array, times: Array, episodes: Array) -> Array:
         """N keys, for the steps of the games after `times` [N] actions."""

@@ -6,8 +6,8 @@ from hackmatrix.game.drawing.board import board
 from hackmatrix.game.drawing.visible_state import view
 from hackmatrix.game.engine.game import step
 from hackmatrix.game.engine.state import Cell, Enemy, Player, State, Transmission
-from hackmatrix.game.engine.undo import copied
-from hackmatrix.game.foresight.seen_state import seen_copy, threat
+from hackmatrix.game.engine.undo import copy_state
+from hackmatrix.game.foresight.visible_copy import threat, visible_copy
 from hackmatrix.game.rules.actions import FIRST_PROGRAM, SIPHON
 from hackmatrix.game.rules.board import CELLS, CROSS, SIZE, Content
 from hackmatrix.game.rules.enemies import EnemyType
@@ -39,13 +39,13 @@ class RuleText(NamedTuple):
         before, shown = self.position, self._is_shown
         events = list[dict[str, Any]]()
         if self.action is not None:
-            after = copied(before)
+            after = copy_state(before)
             outcome = step(after, self.action)
             events = visible_events(outcome.events, before, after)
         struck = [e["cell"] for e in events if e["kind"] in ("attacked", "destroyed")]
         struck += [e["to"] for e in events if e["kind"] == "hit"]
         cross = CROSS[before.player.cell] if self.action == SIPHON else ()
-        hits = threat(seen_copy(before)) if self.threats else [0] * CELLS
+        hits = threat(visible_copy(before)) if self.threats else [0] * CELLS
         return {
             "title": self.title,
             "text": self.text,

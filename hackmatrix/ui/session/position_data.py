@@ -7,7 +7,7 @@ from hackmatrix.game.drawing.marks import Mark, SvgGroup
 from hackmatrix.game.drawing.visible_state import view
 from hackmatrix.game.engine.game import Outcome
 from hackmatrix.game.engine.state import State
-from hackmatrix.game.foresight.seen_state import seen_copy, threat
+from hackmatrix.game.foresight.visible_copy import threat, visible_copy
 from hackmatrix.game.rules.rewards import UNIT
 from hackmatrix.ui.session.cell_labels import cell_labels
 from hackmatrix.ui.session.descriptions import describe_events
@@ -35,7 +35,7 @@ def facts_of(state: State, *, reveal: bool = False) -> dict[str, Any]:
         "board": [marks_json(group) for group in board(visible)],
         "labels": cell_labels(visible),
         "actions": previews(state),
-        "threat": threat(seen_copy(state)),
+        "threat": threat(visible_copy(state)),
     }
 
 

@@ -5,8 +5,8 @@ from typing import Any
 from hackmatrix.game.engine.actions import valid_actions
 from hackmatrix.game.engine.game import act, ends_turn
 from hackmatrix.game.engine.state import State
-from hackmatrix.game.engine.undo import copied
-from hackmatrix.game.foresight.seen_state import seen_copy, threat
+from hackmatrix.game.engine.undo import copy_state
+from hackmatrix.game.foresight.visible_copy import threat, visible_copy
 from hackmatrix.game.rules.actions import FIRST_PROGRAM, NUM_ACTIONS, SIPHON
 from hackmatrix.game.rules.board import CROSS, Content
 from hackmatrix.game.rules.programs import PROGRAMS, ProgramId
@@ -24,7 +24,7 @@ def previews(state: State) -> list[dict[str, Any]]:
     end the turn).
     """
     valid = set() if state.over else set(valid_actions(state))
-    seen = seen_copy(state)
+    seen = visible_copy(state)
     return [
         _preview(seen, action) if action in valid else {"why": why_not(state, action)}
         for action in range(NUM_ACTIONS)
@@ -40,7 +40,7 @@ def _preview(before: State, action: int) -> dict[str, Any]:
             cells |= before.occupied()
         text = PROGRAM_WORDS[PROGRAMS[program].name][0]
         return {"text": text, "cells": sorted(cells), "moves": []}
-    after = copied(before)
+    after = copy_state(before)
     _, _, completed = act(after, action)
     events = visible_events(tuple(after.events), before, after)
     cells = {e["cell"] for e in events if e["kind"] in ("attacked", "destroyed", "block_removed")}

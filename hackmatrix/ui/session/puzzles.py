@@ -16,7 +16,7 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.game.engine.actions import valid_actions
 from hackmatrix.game.engine.replay import GameId
 from hackmatrix.game.engine.state import State
-from hackmatrix.game.foresight.imagined import imagined
+from hackmatrix.game.foresight.imagination import imagine
 from hackmatrix.game.rules.actions import ACTION_NAMES, FIRST_PROGRAM, NUM_ACTIONS
 from hackmatrix.ui.session.review import odds_at, view_of, worth
 from hackmatrix.ui.session.variations import Tree
@@ -118,7 +118,7 @@ def _puzzle(judge: Judge, game: GameId, actions: tuple[int, ...], state: State) 
     chances: dict[int, float] = {}
     for count in (_GLANCE, _LOOK):
         rng = random.Random(f"{game} {len(actions)} {count}")
-        games = [imagined(state, rng) for _ in range(count)]
+        games = [imagine(state, rng) for _ in range(count)]
         chances = {action: worth(judge, games, action) for action in valid}
         best, second = sorted(chances.values(), reverse=True)[:2]
         if best - second < _LOSS or best < _LEAST:

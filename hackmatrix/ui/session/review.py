@@ -1,6 +1,6 @@
 """What moves cost and what may come, by the packaged agent; nothing that the player can't see.
 
-Games go on from made-up ones that look the same to the player (`game/foresight/imagined.py`).
+Games go on from made-up ones that look the same to the player (`game/foresight/imagination.py`).
 """
 
 import random
@@ -16,8 +16,8 @@ from hackmatrix.game.engine.game import Outcome, new_game, step
 from hackmatrix.game.engine.observation import observe
 from hackmatrix.game.engine.replay import GameId
 from hackmatrix.game.engine.state import Ending, State
-from hackmatrix.game.engine.undo import copied
-from hackmatrix.game.foresight.imagined import imagined
+from hackmatrix.game.engine.undo import copy_state
+from hackmatrix.game.foresight.imagination import imagine
 from hackmatrix.game.rules.actions import NUM_ACTIONS
 
 SAMPLES = 16  # made-up games over which a move is judged
@@ -52,7 +52,7 @@ def review_move(judge: Judge, state: State, action: int, seed: str) -> Move:
     if action == best:
         return Move(best, 0.0)
     rng = random.Random(seed)
-    games = [imagined(state, rng) for _ in range(SAMPLES)]
+    games = [imagine(state, rng) for _ in range(SAMPLES)]
     loss = worth(judge, games, best) - worth(judge, games, action)
     return Move(best, max(0.0, loss))
 
@@ -60,7 +60,7 @@ def review_move(judge: Judge, state: State, action: int, seed: str) -> Move:
 def worth(judge: Judge, games: Sequence[State], action: int) -> float:
     """The mean chance of winning after an action; the dice are the same for every action."""
     total = 0.0
-    for game in map(copied, games):
+    for game in map(copy_state, games):
         _take(game, action)
         total += odds_at(judge, game).win
     return total / len(games)
@@ -87,7 +87,7 @@ def play_out(judge: Judge, state: State, seeds: Sequence[str]) -> list[tuple[boo
     """Whether the agent wins games that go on from here, and how many stages it clears in each."""
     if judge.play_together is not None and not state.over:
         rngs = [random.Random(seed) for seed in seeds]
-        games = [imagined(state, rng) for rng in rngs]
+        games = [imagine(state, rng) for rng in rngs]
         ends = judge.play_together(games, rngs, MOST_STEPS)
     else:
         ends = [_play_to_end(judge, state, seed) for seed in seeds]
@@ -104,7 +104,7 @@ def _play_to_end(judge: Judge, state: State, seed: str) -> tuple[bool, int]:
 def _play(judge: Judge, state: State, action: int | None, seed: str, most: int) -> Iterator[State]:
     """The position after each action: the given one, if any, then what the agent samples."""
     rng = random.Random(seed)
-    game = imagined(state, rng)
+    game = imagine(state, rng)
     for _ in range(most):
         if game.over:
             return

@@ -12,7 +12,7 @@ from hackmatrix.game.engine.dice import Dice
 from hackmatrix.game.engine.game import Outcome, new_game, step
 from hackmatrix.game.engine.replay import GameId
 from hackmatrix.game.engine.state import State
-from hackmatrix.game.engine.undo import copied
+from hackmatrix.game.engine.undo import copy_state
 
 MOST_NODES = 20_000
 _KEPT = 16  # steps from one kept state to the next
@@ -79,7 +79,7 @@ class Tree:
         while (kept := self._kept_state(node)) is None:
             actions.append(node.action)
             node = self.nodes[node.parent]
-        state = copied(kept)
+        state = copy_state(kept)
         for action in reversed(actions):
             step(state, action)
         state.events = []
@@ -95,7 +95,7 @@ class Tree:
         if node.parent < 0:
             return None
         before = self.state(node.parent)
-        return before, step(copied(before), node.action)
+        return before, step(copy_state(before), node.action)
 
     def play(self, index: int, action: int, by: str) -> GameNode:
         """The node after a valid action; one that is there already is not made again.

@@ -17,7 +17,7 @@ from hackmatrix.game.drawing.visible_state import cell_of, view
 from hackmatrix.game.engine.replay import Replay
 from hackmatrix.game.engine.state import State
 from hackmatrix.game.engine.text import drawing
-from hackmatrix.game.foresight.seen_state import seen_copy, threat
+from hackmatrix.game.foresight.visible_copy import threat, visible_copy
 from hackmatrix.game.rules.board import CELLS, SIZE
 from hackmatrix.game.rules.enemies import MAX_HP, EnemyType
 from hackmatrix.game.rules.stages import LAST_STAGE
@@ -37,7 +37,7 @@ def board(state: State, *, threats: bool = True, spaced: bool = True) -> Table:
         spaced: with an empty line between rows.
     """
     visible = view(state)
-    hits = threat(seen_copy(state)) if threats and not state.over else [0] * CELLS
+    hits = threat(visible_copy(state)) if threats and not state.over else [0] * CELLS
     grid = Table.grid(padding=(0, 1))
     for _ in range(SIZE):
         grid.add_column(width=WIDTH, no_wrap=True)

@@ -14,7 +14,7 @@ from hackmatrix.game.engine.dice import Dice
 from hackmatrix.game.engine.game import Game
 from hackmatrix.game.engine.observation import observe
 from hackmatrix.game.engine.state import Ending, State
-from hackmatrix.game.foresight.seen import Seen
+from hackmatrix.game.foresight.visible_state import VisibleState
 from hackmatrix.game.rules.actions import FIRST_PROGRAM, SIPHON
 from hackmatrix.game.rules.board import CELLS, Content
 from hackmatrix.game.rules.enemies import EnemyType
@@ -60,12 +60,12 @@ def test_what_is_hidden_changes_no_choice() -> None:
     rng = random.Random(1)
     changed = 0
     for state in played(11, games=12, longest=50):
-        record, action = observe(state), best_action(Seen.of_state(state))
+        record, action = observe(state), best_action(VisibleState.of_state(state))
         before = Game(state).to_dict()
         hide_differently(state, rng)
         changed += Game(state).to_dict() | {"stream": 0} != before | {"stream": 0}
         assert observe(state) == record
-        assert best_action(Seen.of_state(state)) == action
+        assert best_action(VisibleState.of_state(state)) == action
         assert choose(record) == action
     assert changed > 100
 
@@ -75,8 +75,8 @@ def test_choices_are_valid_and_not_what_is_forbidden(data: Data, forbidden: set[
     state = Game.from_dict(data).state
     valid = valid_actions(state)
     assume(min(valid, default=SIPHON + 1) <= SIPHON)
-    assert best_action(Seen.of_state(state)) in valid
-    action = best_action(Seen.of_state(state), forbidden=forbidden)
+    assert best_action(VisibleState.of_state(state)) in valid
+    action = best_action(VisibleState.of_state(state), forbidden=forbidden)
     assert action in valid
     assert action not in forbidden or not {*valid} & {*range(SIPHON + 1)} - forbidden
 
@@ -84,7 +84,7 @@ def test_choices_are_valid_and_not_what_is_forbidden(data: Data, forbidden: set[
 def stages(stream: int, episode: int) -> int:
     game = Game.new(stream, episode)
     while not game.state.over:
-        game.step(best_action(Seen.of_state(game.state)))
+        game.step(best_action(VisibleState.of_state(game.state)))
     return game.state.stage - 1 + (game.state.over == Ending.WON)
 
 

@@ -67,7 +67,7 @@ def test_a_loop_runs_as_often_as_its_condition_or_the_compiler_or_the_caller_say
 
 
 def test_kernels_are_what_the_device_starts_by_itself() -> None:
-    opcodes = [each.opcode for each in found() if each.kind == "kernel"]
+    opcodes = [each.opcode for each in found() if each.category == "kernel"]
     assert opcodes == ["fusion"] * 5 + ["copy"]  # of a branch, its longer side
 
 
@@ -81,12 +81,12 @@ def test_what_the_compiler_made_has_the_path_of_the_loop_around_it() -> None:
 
 
 def test_choices_are_branches_and_rounds_that_the_data_decides() -> None:
-    choices = [(each.opcode, each.times) for each in found() if each.kind == "choice"]
+    choices = [(each.opcode, each.times) for each in found() if each.category == "choice"]
     assert choices == [("while", 11), ("conditional", 1)]
 
 
 def test_bytes_of_an_all_reduce() -> None:
-    (only,) = (each for each in found() if each.kind == "all-reduce")
+    (only,) = (each for each in found() if each.category == "all-reduce")
     assert (only.size, only.times) == (24, 1)
 
 

@@ -11,7 +11,7 @@ from hackmatrix.environments.hackmatrix.undo_history import UndoMemory
 from hackmatrix.game.engine.game import Game
 from hackmatrix.game.engine.observation import observe
 from hackmatrix.game.rules.actions import FIRST_PROGRAM
-from hackmatrix.game.rules.observation import BYTE, NUMBER, RECORD_SIZE
+from hackmatrix.game.rules.observation import BYTE, RECORD_SIZE, SCALAR
 from hackmatrix.game.rules.programs import MAX_SAVED_STATES, ProgramId
 
 UNDO = FIRST_PROGRAM + ProgramId.UNDO
@@ -19,7 +19,7 @@ UNDO = FIRST_PROGRAM + ProgramId.UNDO
 _LATER = ("flags", "saved", "next_task", "interval", "pending")
 RESTORED = np.ones(RECORD_SIZE, bool)
 for _name in _LATER:
-    RESTORED[BYTE[_name] : BYTE[_name] + NUMBER[_name].size] = False
+    RESTORED[BYTE[_name] : BYTE[_name] + SCALAR[_name].size] = False
 
 
 @pytest.mark.slow

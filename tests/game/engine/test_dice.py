@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 from scipy import stats
 
-from hackmatrix.game.engine.dice import Dice, bounded, draw
+from hackmatrix.game.engine.dice import Dice, draw, to_range
 from hackmatrix.game.rules.chance import Site
 
 LIKELY = 1e-4  # streams are fixed, so a test that passes once passes always
@@ -52,14 +52,14 @@ def test_known_answers() -> None:
 
 
 def test_a_bounded_number_is_the_high_word_of_the_product() -> None:
-    assert [bounded(word, 3) for word in (0, 0x55555555, 0x55555556, 0xAAAAAAAB, 2**32 - 1)] == [
+    assert [to_range(word, 3) for word in (0, 0x55555555, 0x55555556, 0xAAAAAAAB, 2**32 - 1)] == [
         *(0, 0, 1, 2, 2)
     ]
 
 
 def test_dice_show_the_draw_of_their_clock() -> None:
     dice = Dice(stream=5, episode=6, clock=7)
-    expected = "abc"[bounded(draw(5, 6, 7, Site.POLY_TYPE, 8), 3)]
+    expected = "abc"[to_range(draw(5, 6, 7, Site.POLY_TYPE, 8), 3)]
     assert dice.choose(Site.POLY_TYPE, "abc", 8) == expected
 
 
@@ -88,14 +88,14 @@ def test_every_bit_is_set_half_the_time(name: str) -> None:
 @pytest.mark.parametrize("name", SEQUENCES)
 @pytest.mark.parametrize("n", [2, 3, 7, 36])
 def test_bounded_numbers_are_uniform(name: str, n: int) -> None:
-    counts = Counter(bounded(draw(*SEQUENCES[name](i)), n) for i in range(LENGTH))
+    counts = Counter(to_range(draw(*SEQUENCES[name](i)), n) for i in range(LENGTH))
     assert stats.chisquare([counts[k] for k in range(n)]).pvalue > LIKELY
 
 
 # --- two words -----------------------------------------------------------------------------------
 
 # The bits that decide between some dozen options. Further down the hash is weaker: a stream and the
-# one whose top bit differs share their lowest 15 bits, of which `bounded` sees next to nothing.
+# one whose top bit differs share their lowest 15 bits, of which `to_range` sees next to nothing.
 TOP_BITS = 12
 NEIGHBOURS: dict[str, Words] = {
     "next stream": (1, 0, 0, 0, 0),
@@ -126,7 +126,7 @@ def pairs(step: Words) -> list[tuple[int, int]]:
 def test_neighbours_are_not_correlated(name: str) -> None:
     found = pairs(NEIGHBOURS[name])
     for n in (2, 3, 8, 36):
-        table = Counter((bounded(a, n), bounded(b, n)) for a, b in found)
+        table = Counter((to_range(a, n), to_range(b, n)) for a, b in found)
         fit = stats.chisquare([table[a, b] for a in range(n) for b in range(n)])
         assert fit.pvalue > LIKELY, f"of {n}"
     for bit in range(32 - TOP_BITS, 32):
@@ -151,5 +151,5 @@ def test_games_do_not_share_their_words() -> None:
 def test_a_worse_hash_would_be_noticed() -> None:
     """One round of the hash is not enough for these tests."""
     words = [(i * 1664525 + 1013904223) % 2**32 for i in range(LENGTH)]
-    table = Counter((bounded(a, 8), bounded(b, 8)) for a, b in pairwise(words))
+    table = Counter((to_range(a, 8), to_range(b, 8)) for a, b in pairwise(words))
     assert stats.chisquare([table[a, b] for a in range(8) for b in range(8)]).pvalue < LIKELY

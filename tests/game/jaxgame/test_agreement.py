@@ -67,8 +67,8 @@ def test_the_dice_are_the_same() -> None:
 def test_bounded_numbers_are_the_same() -> None:
     words = np.array([0, 1, 65_535, 65_536, 2**31 - 1, 2**31, 2**32 - 1], np.uint32)
     for n in (1, 2, 3, 7, 20, 36, 68, 65_535):
-        got = jax_dice.bounded(jnp.asarray(words), n)
-        assert got.tolist() == [dice.bounded(int(word), n) for word in words]
+        got = jax_dice.to_range(jnp.asarray(words), n)
+        assert got.tolist() == [dice.to_range(int(word), n) for word in words]
 
 
 @pytest.mark.thorough

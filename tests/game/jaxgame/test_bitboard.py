@@ -97,7 +97,7 @@ def test_compression_moves_the_kept_places_to_the_front(kind: Any, data: st.Data
 
 
 def cut_out(fact: Any, kept: Any) -> Any:
-    return fact.compressed(kept.compression())
+    return fact.compress(kept.compression())
 
 
 @given(sets_of(Set36))

@@ -43,7 +43,7 @@ def test_the_number_of_scalars_is_that_of_the_state() -> None:
 
 
 def test_every_field_of_the_state_has_a_meaning() -> None:
-    kinds = r"jax\.Array|Numbers\[\w+]|Coordinates\[\w+]|\w+Set"
+    kinds = r"jax\.Array|BitPlanes\[\w+]|Coordinates\[\w+]|\w+Set"
     fields = re.findall(rf"^    \w+: (?:{kinds})(.*)$", Path(state.__file__).read_text(), re.M)
     assert len(fields) > 40
     assert all(comment.startswith("  # ") for comment in fields)

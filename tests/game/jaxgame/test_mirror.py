@@ -66,7 +66,7 @@ NAMES = {
     ),
     "observation.py": Differences(
         "observe observe_saved",
-        "features record_words scaled",
+        "features record_words scale",
         "the record is made plane by plane, not cell by cell",
     ),
     "stage.py": Differences(
@@ -80,9 +80,9 @@ NAMES = {
         "a fact of all pieces is one field, its numbers are bit planes",
     ),
     "board.py": Differences(
-        "Numbers hits",
-        "Seen ground kept stacked each_of both meet only_if column bits numbers_of",
-        "`seen.py` has the other's `Seen`; here sets have an axis for what is played side by side",
+        "FeatureGroups hits",
+        "VisibleState ground materialize stack each_of both meet only_if column bits sum_weights",
+        "another is in `visible_state.py`; these sets have an axis of what is played side by side",
     ),
     "layout.py": Differences(
         "", "tactical_words", "four integers in a word, as the kernel of a TPU wants them"
@@ -96,7 +96,7 @@ NAMES = {
         "of_directions of_window", "of_actions", "programs need the directions after them"
     ),
     "undo.py": Differences(
-        "copied",
+        "copy_state",
         "position_from none_saved without_rows with_rows saved_from positions_of",
         "saved positions are rows of words beside the game; arrays need no copies",
     ),

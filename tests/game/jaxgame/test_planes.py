@@ -119,7 +119,7 @@ def test_counting_down_from_large_numbers(kind: type, data: st.DataObject) -> No
 def test_lists_close_their_gaps_in_all_facts_alike(kind: type, data: st.DataObject) -> None:
     a, flags, kept = (data.draw(lists_of(kind, PLANES)), *(data.draw(sets_of(kind)) for _ in "ab"))
     facts = {"numbers": to_numbers(kind, a, PLANES), "flags": to_set(kind, flags)}
-    closed = call(planes.compressed, facts, to_set(kind, kept))
+    closed = call(planes.compress, facts, to_set(kind, kept))
     gone = [0] * (PLACES[kind] - len(kept))
     assert values(closed["numbers"]) == [a[i] for i in sorted(kept)] + gone
     expected = {place for place, i in enumerate(sorted(kept)) if i in flags}
@@ -159,7 +159,7 @@ def test_what_some_places_have_together(kind: type, data: st.DataObject) -> None
     assert int(call(planes.total, x, at)) == sum(some)
     assert int(call(planes.largest, x, at)) == max(some, default=0)
     smallest = {place for place in places if a[place] == min(some)}
-    assert members(call(planes.places_of_smallest, x, at)) == smallest
+    assert members(call(planes.members_of_smallest, x, at)) == smallest
 
 
 # --- where pieces are ----------------------------------------------------------------------------

@@ -6,7 +6,7 @@
 
 #include "batch.hpp"
 #include "features.hpp"
-#include "imagined.hpp"
+#include "imagination.hpp"
 #include "jax_state.hpp"
 #include "tactical.hpp"
 
@@ -14,16 +14,16 @@ using namespace hackmatrix;
 
 namespace {
 
-uint32_t seed, number = 0;
+uint32_t seed, draws = 0;
 unsigned long long steps = 0, wins = 0, sum = 0, accepted = 0, refused = 0;
 
-int below(int n) { return bounded(draw(1, seed, number++, 0, 0), n); }
+int below(int n) { return to_range(draw(1, seed, draws++, 0, 0), n); }
 
 bool flip() { return below(2) == 0; }
 
 // Any legal position on a board that is there: many pieces, all programs, numbers near their limits.
 void fill(State& state) {
-    for (int cell : each(ALL_CELLS & ~state.cells.blocks))
+    for (int cell : members(ALL_CELLS & ~state.cells.blocks))
         if (flip()) state.transmissions.append({int16_t(below(4)), uint8_t(cell),
                                                 uint8_t(below(ENEMY_TYPES)), flip(), flip()});
     for (int i = below(MAX_ENEMIES + 1); i > 0; i--) {
@@ -62,11 +62,11 @@ void play(State& state, SavedPositions& saved, int most) {
 // Plays on for some actions in a game imagined by a record, with other records to go back to.
 void play_imagined(const uint8_t* record) {
     uint8_t remembered[MAX_SAVED_STATES * RECORD_SIZE];
-    for (int place = 0; place < MAX_SAVED_STATES; place++)
-        std::memcpy(remembered + place * RECORD_SIZE, record, RECORD_SIZE);
+    for (int index = 0; index < MAX_SAVED_STATES; index++)
+        std::memcpy(remembered + index * RECORD_SIZE, record, RECORD_SIZE);
     State state;
     SavedPositions saved{};
-    if (imagine(record, remembered, below(MAX_SAVED_STATES + 1), {number, 3, 0}, state, saved)) {
+    if (imagine(record, remembered, below(MAX_SAVED_STATES + 1), {draws, 3, 0}, state, saved)) {
         std::fprintf(stderr, "a true observation was refused\n");
         std::exit(1);
     }
@@ -78,7 +78,7 @@ void damage_bytes(void* bytes, int size) {
     auto* byte = static_cast<uint8_t*>(bytes);
     for (int left = 1 + below(1 << below(6)); left > 0; left--) {
         const uint32_t wild[] = {0, 1, 31, 32, 36, 127, 128, 250, 255, 32767, 65535, ~0u,
-                                 draw(7, seed, number++, 0, 0)};
+                                 draw(7, seed, draws++, 0, 0)};
         uint32_t word = wild[below(std::size(wild))];
         int at = below(size), width = 1 << below(3), way = below(20);
         if (way == 0)
@@ -106,9 +106,9 @@ void play_damaged_words(State state, SavedPositions saved) {
     std::vector<uint32_t> words(STATE_WORDS), rows(MAX_SAVED_STATES * POSITION_WORDS);
     ToWords to{words.data()};
     exchange(to, state);
-    for (int place = 0; place < MAX_SAVED_STATES; place++) {
-        Position copy = fault(saved.positions[place]) ? Position{} : saved.positions[place];
-        ToWords to_row{rows.data() + place * POSITION_WORDS};
+    for (int index = 0; index < MAX_SAVED_STATES; index++) {
+        Position copy = fault(saved.positions[index]) ? Position{} : saved.positions[index];
+        ToWords to_row{rows.data() + index * POSITION_WORDS};
         exchange(to_row, copy);
     }
     if (flip()) damage_bytes(words.data(), int(4 * words.size()));
@@ -120,21 +120,21 @@ void play_damaged_words(State state, SavedPositions saved) {
 
 void read_damaged_records(const uint8_t* record) {
     std::vector<uint8_t> seen(record, record + RECORD_SIZE), old(MAX_SAVED_STATES * RECORD_SIZE);
-    for (int place = 0; place < MAX_SAVED_STATES; place++)
-        std::copy(seen.begin(), seen.end(), old.begin() + place * RECORD_SIZE);
+    for (int index = 0; index < MAX_SAVED_STATES; index++)
+        std::copy(seen.begin(), seen.end(), old.begin() + index * RECORD_SIZE);
     if (flip()) damage_bytes(seen.data(), RECORD_SIZE);
     if (flip()) damage_bytes(old.data(), int(old.size()));
-    std::vector<float> made(FULL_SIZE);
+    std::vector<float> features_(FULL_SIZE);
     if (!record_fault(seen.data())) {
-        features(seen.data(), true, made.data());
-        Tactical numbers;
-        tactical_numbers(seen.data(), numbers);
-        sum += uint64_t(numbers.fewest_hits) + uint64_t(made[0]);
+        features(seen.data(), true, features_.data());
+        Tactical integers;
+        tactical_numbers(seen.data(), integers);
+        sum += uint64_t(integers.fewest_hits) + uint64_t(features_[0]);
     }
     State state;
     SavedPositions saved{};
     int count = below(20) ? below(MAX_SAVED_STATES + 1) : below(1000) - 500;
-    play_unless(imagine(seen.data(), old.data(), count, {number, 3, 0}, state, saved), state, saved);
+    play_unless(imagine(seen.data(), old.data(), count, {draws, 3, 0}, state, saved), state, saved);
 }
 
 }  // namespace

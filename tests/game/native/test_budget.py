@@ -25,7 +25,7 @@ def test_lines() -> None:
     faces |= {"batch.hpp", "calls.hpp", "env_step.hpp"}
     gpus = {"cuda.cpp", "cuda_std.hpp", "kernels.cu", "cuda.py", "cuda_check.py"}
     layouts = {"record.hpp", "tactical.hpp", "features.hpp"}
-    imagined = {"imagined.hpp"}
+    imagined = {"imagination.hpp"}
     legality = {"legality.hpp"}
     player = {"scripted.hpp"}
     rows = {"rows.hpp", "row_calls.hpp"}  # of the network `player_centred`

@@ -14,7 +14,7 @@ from hackmatrix.game.native.conversion import games_from_engine
 from hackmatrix.game.native.layout import empty_step
 from hackmatrix.game.rules.observation import BYTE, CELL, ENEMY, RECORD_SIZE, VALUE
 
-imagined: Any = jax.jit(xla.imagined)
+imagine: Any = jax.jit(xla.imagine)
 tactical_numbers: Any = jax.jit(xla.tactical_numbers)
 GAMES = 3
 STREAMS, EPISODES = np.arange(GAMES, dtype=np.uint32), np.zeros(GAMES, np.uint32)
@@ -117,12 +117,12 @@ def test_a_wild_record_is_refused(place: int, byte: int) -> None:
     with pytest.raises(REFUSED, match="not an observation"):
         jax.block_until_ready(tactical_numbers(records))
     remembered, none = np.repeat(whole[:, None], 4, axis=1), np.zeros(GAMES, np.int32)
-    jax.block_until_ready(imagined(whole, remembered, none + 4, STREAMS, EPISODES))
+    jax.block_until_ready(imagine(whole, remembered, none + 4, STREAMS, EPISODES))
     with pytest.raises(REFUSED, match="not an observation"):
-        jax.block_until_ready(imagined(records, remembered, none, STREAMS, EPISODES))
+        jax.block_until_ready(imagine(records, remembered, none, STREAMS, EPISODES))
     remembered[1, 3] = records[1]
     with pytest.raises(REFUSED, match="not an observation"):
-        jax.block_until_ready(imagined(whole, remembered, none + 1, STREAMS, EPISODES))
+        jax.block_until_ready(imagine(whole, remembered, none + 1, STREAMS, EPISODES))
 
 
 @pytest.mark.parametrize("saved", [-1, 5, -(2**31)])
@@ -130,7 +130,7 @@ def test_a_wild_number_of_remembered_records_is_refused(saved: int) -> None:
     _, records = played(0)
     remembered, count = np.repeat(records[:, None], 4, axis=1), np.full(GAMES, saved, np.int32)
     with pytest.raises(REFUSED, match="not an observation"):
-        jax.block_until_ready(imagined(records, remembered, count, STREAMS, EPISODES))
+        jax.block_until_ready(imagine(records, remembered, count, STREAMS, EPISODES))
 
 
 def test_a_record_with_more_question_blocks_than_programs_is_not_imagined() -> None:
@@ -138,7 +138,7 @@ def test_a_record_with_more_question_blocks_than_programs_is_not_imagined() -> N
     remembered, none = np.repeat(records[:, None], 4, axis=1), np.zeros(GAMES, np.int32)
     records[1, CELL : CELL + 36] = 3
     with pytest.raises(REFUSED, match="not an observation"):
-        jax.block_until_ready(imagined(records, remembered, none, STREAMS, EPISODES))
+        jax.block_until_ready(imagine(records, remembered, none, STREAMS, EPISODES))
 
 
 @pytest.mark.parametrize(("field", "value"), [("exit", 36), ("stage", 9), ("next_task", -1)])

@@ -26,7 +26,7 @@ NATIVE_FILES = {
     "cuda_std": "names of the standard library, for GPUs",
     "env_step": "a step as the environment takes it",
     "features": "of `foresight/`: the layouts `classic` and `full`",
-    "imagined": "of `foresight/`: games as the player can imagine them",
+    "imagination": "of `foresight/`: games as the player can imagine them",
     "jax_state": "to and from the words of the JAX engine",
     "legality": "of the engine's `saving.py`: what comes as bytes or words",
     "platform": "what compilers for GPUs are told besides",
@@ -73,7 +73,7 @@ NAMES = {
     "stage": Differences("", "Layout", "a list in the engine"),
     "state": Differences("Cell empty_board", "Cells List", "cells as sets, lists of fixed size"),
     "undo": Differences(
-        "copied",
+        "copy_state",
         "SavedPositions next_saved",
         "they lie apart from the state, which is plain memory",
     ),

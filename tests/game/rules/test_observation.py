@@ -12,9 +12,9 @@ from hackmatrix.game.rules.observation import (
     BYTE,
     FIELD,
     FIELDS,
-    NUMBERS,
     PLANE,
     RECORD_SIZE,
+    SCALARS,
     CellBytes,
     Field,
     number_of,
@@ -46,9 +46,9 @@ def test_a_field_takes_its_largest_number(field: Field) -> None:
 
 def test_the_numbers_follow_the_planes() -> None:
     end = len(PLANE) * CELLS
-    for number in NUMBERS:
-        assert BYTE[number.name] == end
-        end += number.size
+    for scalar in SCALARS:
+        assert BYTE[scalar.name] == end
+        end += scalar.size
     assert end <= RECORD_SIZE < end + 4
     assert RECORD_SIZE % 4 == 0
 
@@ -56,7 +56,7 @@ def test_the_numbers_follow_the_planes() -> None:
 @pytest.mark.parametrize("module", [np, jnp], ids=["numpy", "jax"])
 def test_arrays_are_read_as_bytes_are(module: np) -> None:
     records = module.asarray(np.frombuffer(RECORD * 2, np.uint8).reshape(2, RECORD_SIZE))
-    for name in [number.name for number in NUMBERS] + ["show", "calm", "step"]:
+    for name in [scalar.name for scalar in SCALARS] + ["show", "calm", "step"]:
         got = number_of(records, name)
         assert (got.shape, got.dtype) == ((2,), np.int32)
         assert got.tolist() == [number_of(RECORD, name)] * 2

@@ -24,6 +24,7 @@ from hackmatrix.environments.wrappers import FloatObservations
 from hackmatrix.learning.algorithms.config import ExpertIterationConfig
 from hackmatrix.learning.algorithms.expert_iteration import ExpertIteration
 from hackmatrix.learning.reporting.metrics import summarise
+from hackmatrix.learning.run.snapshots import named_leaves
 from hackmatrix.learning.settings.resolve import resolve
 from hackmatrix.learning.trainer.batches import Batch, Samples
 from hackmatrix.learning.trainer.setup import Setup
@@ -249,3 +250,9 @@ def test_it_needs_a_network_without_memory() -> None:
 def test_it_needs_an_environment_that_makes_games_up(env: Any) -> None:
     with pytest.raises(UserError, match="has no `imagination` that makes them up"):
         Trainer(env, CONFIG, NETWORK)
+
+
+def test_checkpoints_keep_the_names_of_what_players_know() -> None:
+    names = [name for name, _ in named_leaves(Trainer(SeenGrid(), CONFIG, NETWORK).state_shape())]
+    assert "games.known.observations" in names
+    assert not any("information" in name for name in names)

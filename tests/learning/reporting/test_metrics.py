@@ -107,7 +107,9 @@ def test_steps_of_hackmatrix_are_measured_by_name() -> None:
     )
     returns, lengths = jnp.array([5.0, 100.0, 7.0]), jnp.array([3, 90, 5])
     measured = measures.rows(measures.of_step(hackmatrix.make(), step, returns, lengths), ALL)
-    twice = measures.added(measures.added(measures.zero_sums(ALL), measured, ALL), measured, ALL)
+    twice = measures.accumulate(
+        measures.accumulate(measures.zero_sums(ALL), measured, ALL), measured, ALL
+    )
     row = summarise(measures.by_name(twice, ALL), ALL)
     assert row["reward/kills"] == pytest.approx(0.3)
     assert row["reward/victory"] == 0
@@ -131,7 +133,7 @@ def test_the_highest_is_kept_over_time() -> None:
     of_steps = ([2.0, 1.0], [5.0, 3.0], [0.0, 0.0])
     steps = [measures.rows({"stats/highest_stage": jnp.array(x)}, ALL) for x in of_steps]
     reached = measures.over_time(jnp.stack(steps), ALL)
-    total = measures.added(measures.zero_sums(ALL), reached, ALL)
+    total = measures.accumulate(measures.zero_sums(ALL), reached, ALL)
     assert summarise(measures.by_name(total, ALL), ALL)["stats/highest_stage"] == 5
 
 

@@ -20,7 +20,7 @@ from hackmatrix.learning.algorithms.config import PPOConfig
 from hackmatrix.learning.reporting.metrics import summarise
 from hackmatrix.learning.run.snapshots import arrays_of, state_of
 from hackmatrix.learning.trainer.reward_scale import RewardScale
-from hackmatrix.learning.trainer.tasks import Spread, of_games, summed
+from hackmatrix.learning.trainer.tasks import Spread, of_games, sum_over_games
 from hackmatrix.learning.trainer.trainer import Trainer
 
 NETWORK = NetworkConfig("multi_task", hidden_dim=16, num_layers=1)
@@ -131,7 +131,7 @@ def test_advantages_are_normalised_among_those_of_their_task(of_tasks: bool) -> 
 
 def test_sums_and_values_of_tasks() -> None:
     tasks = jnp.asarray(np.eye(2, dtype=np.float32)[[0, 1, 0]])
-    np.testing.assert_array_equal(summed(jnp.array([1.0, 2.0, 4.0]), tasks), [5, 2])
+    np.testing.assert_array_equal(sum_over_games(jnp.array([1.0, 2.0, 4.0]), tasks), [5, 2])
     np.testing.assert_array_equal(of_games(jnp.array([3.0, 7.0]), tasks), [3, 7, 3])
     assert RewardScale.create(2).deviation.tolist() == [1, 1]
 

@@ -6,7 +6,7 @@ from hackmatrix.agents.roster.built_in import BUILT_IN
 from hackmatrix.game.engine.actions import valid_actions
 from hackmatrix.game.engine.game import step
 from hackmatrix.game.engine.state import State
-from hackmatrix.game.engine.undo import copied
+from hackmatrix.game.engine.undo import copy_state
 from hackmatrix.ui.session.lessons import LESSONS, progress
 from hackmatrix.ui.session.session import Session
 
@@ -23,7 +23,7 @@ def solution(number: int) -> tuple[int, ...]:
             continue
         seen.add(repr(state))
         for action in valid_actions(state):
-            after = copied(state)
+            after = copy_state(state)
             step(after, action)
             outcome = progress(number, after)["outcome"]
             if outcome == "done":

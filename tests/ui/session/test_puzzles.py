@@ -12,7 +12,7 @@ from hackmatrix.agents.roster.session_agents import cast
 from hackmatrix.cli.main import main
 from hackmatrix.core.errors import UserError
 from hackmatrix.game.engine.replay import GameId
-from hackmatrix.game.foresight.imagined import imagined
+from hackmatrix.game.foresight.imagination import imagine
 from hackmatrix.game.rules.actions import ACTION_NAMES
 from hackmatrix.ui.session.puzzles import Puzzle, load
 from hackmatrix.ui.session.review import worth
@@ -50,7 +50,7 @@ def test_one_action_alone_keeps_the_chance_of_winning(puzzle: Puzzle) -> None:
 @pytest.mark.parametrize("puzzle", first_quickly(random.Random(0).sample(PUZZLES, 12)))
 def test_games_that_were_made_up_anew_say_so_too(puzzle: Puzzle) -> None:
     state, rng = position(puzzle).state(len(puzzle.actions)), random.Random("anew")
-    games = [imagined(state, rng) for _ in range(100)]
+    games = [imagine(state, rng) for _ in range(100)]
     chances = {action: worth(judge(), games, action) for action in puzzle.worth}
     assert max(chances, key=chances.__getitem__) == puzzle.solution
 

@@ -14,7 +14,7 @@ from hackmatrix.agents.roster.session_agents import cast
 from hackmatrix.game.engine.actions import valid_actions
 from hackmatrix.game.engine.game import Game, step
 from hackmatrix.game.engine.replay import GameId, Replay
-from hackmatrix.game.engine.undo import copied
+from hackmatrix.game.engine.undo import copy_state
 from hackmatrix.game.rules.actions import FIRST_PROGRAM
 from hackmatrix.game.rules.programs import ProgramId
 from hackmatrix.ui.session.review import future, odds_at, play_out, review_move
@@ -107,7 +107,7 @@ def test_nothing_hidden_goes_into_a_cost_a_future_or_a_game_from_here(seed: int)
 def test_crash_beside_a_hidden_cryptog_is_no_lost_game() -> None:
     state = beside_a_hidden_cryptog().state
     crash = FIRST_PROGRAM + ProgramId.CRASH
-    after = copied(state)
+    after = copy_state(state)
     step(after, crash)
     true_loss = odds_at(judge(), state).win - odds_at(judge(), after).win
     assert review_move(judge(), state, crash, "a").cost < max(true_loss, 0) + 0.1

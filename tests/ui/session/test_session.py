@@ -16,7 +16,7 @@ from hackmatrix.game.engine import Game
 from hackmatrix.game.engine.actions import valid_actions
 from hackmatrix.game.engine.replay import GameId, Replay
 from hackmatrix.game.engine.state import State
-from hackmatrix.game.engine.undo import copied
+from hackmatrix.game.engine.undo import copy_state
 from hackmatrix.game.rules.board import Content
 from hackmatrix.game.rules.enemies import EnemyType
 from hackmatrix.game.rules.programs import PROGRAMS
@@ -230,7 +230,7 @@ def test_bad_messages_are_answered_in_one_line_and_change_nothing(message: Any) 
 
 def hidden_changed(state: State, rng: random.Random) -> State:
     """The same state with everything changed that the player does not see."""
-    changed = copied(state)
+    changed = copy_state(state)
     for cell in changed.cells:
         if cell.content == Content.QUESTION and not cell.siphoned:
             cell.points, cell.program = rng.randrange(10), rng.randrange(23)

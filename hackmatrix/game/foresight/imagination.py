@@ -1,6 +1,6 @@
 """Makes up a whole game that looks to the player exactly like a given one.
 
-What the player does not see is drawn anew, as `agents/search/determinization.py` does for batches:
+What the player does not see is drawn anew, as `jax_imagination.py` does for batches:
 the dice, what question blocks hold, what transmissions become, where hidden cryptogs stand; also in
 the positions saved for UNDO.
 """
@@ -12,32 +12,32 @@ from hackmatrix.game.engine.dice import Dice
 from hackmatrix.game.engine.movement import manhattan
 from hackmatrix.game.engine.programs import can_run
 from hackmatrix.game.engine.state import Enemy, Position, State
-from hackmatrix.game.engine.undo import copied
+from hackmatrix.game.engine.undo import copy_state
 from hackmatrix.game.foresight.cell_sets import ALL, BIT, CROSS, first_step, neighbours, set_of
-from hackmatrix.game.foresight.seen_state import hide
+from hackmatrix.game.foresight.visible_copy import hide
 from hackmatrix.game.rules.board import AROUND, CELLS, MAX_POINTS, Content
 from hackmatrix.game.rules.enemies import MAX_HP, EnemyType
 from hackmatrix.game.rules.programs import PROGRAMS, ProgramId
 
-_STRAYS = 2  # steps from where a cryptog was last seen, if no place on its way is hidden
+_STRAYS = 2  # steps from where a cryptog was last seen, if no cell on its way is hidden
 
 
-def imagined(state: State, rng: random.Random) -> State:
+def imagine(state: State, rng: random.Random) -> State:
     """A game that looks like this one; it depends on what the player sees and `rng` alone.
 
     What the player sees includes whether CRASH is valid, which tells of a hidden cryptog.
     """
-    made = copied(replace(state, dice=Dice(rng.getrandbits(31), rng.getrandbits(32))))
-    for position in (made, *made.saved):
+    game = copy_state(replace(state, dice=Dice(rng.getrandbits(31), rng.getrandbits(32))))
+    for position in (game, *game.saved):
         last_seen = sorted({e.last for e in position.enemies if not position.sees(e)})
         hide(position)
         _fill_question_blocks(position, rng)
         _choose_types(position, rng)
         for last in last_seen:
             _place_cryptog(position, last, rng)
-    if can_run(state, ProgramId.CRASH) and not can_run(made, ProgramId.CRASH):
-        _move_beside(made, rng)
-    return made
+    if can_run(state, ProgramId.CRASH) and not can_run(game, ProgramId.CRASH):
+        _move_beside(game, rng)
+    return game
 
 
 def _move_beside(state: State, rng: random.Random) -> None:
@@ -75,12 +75,14 @@ def _place_cryptog(position: Position, last: int, rng: random.Random) -> None:
     near = BIT[last]
     for _ in range(_STRAYS):
         near |= neighbours(near) & ~blocks
-    taken = blocks | set_of(position.occupied())
-    free = [cell for cell in range(CELLS) if not (taken >> cell & 1 or position.in_line(cell))]
+    occupied = blocks | set_of(position.occupied())
+    free = [cell for cell in range(CELLS) if not (occupied >> cell & 1 or position.in_line(cell))]
     for likely in (_way(position, last, blocks), near, ALL):
         if options := [cell for cell in free if likely >> cell & 1]:
-            kind = EnemyType.CRYPTOG
-            position.enemies.append(Enemy(kind, rng.choice(options), MAX_HP[kind], last=last))
+            enemy_type = EnemyType.CRYPTOG
+            position.enemies.append(
+                Enemy(enemy_type, rng.choice(options), MAX_HP[enemy_type], last=last)
+            )
             return
 
 

@@ -20,14 +20,14 @@ from hackmatrix.game.engine.observation import observe
 from hackmatrix.game.engine.programs import can_run, shift_goal
 from hackmatrix.game.engine.programs import run as run_by_the_rules
 from hackmatrix.game.engine.state import State
-from hackmatrix.game.engine.undo import copied
+from hackmatrix.game.engine.undo import copy_state
 from hackmatrix.game.foresight.actions import can_go, go, siphon
 from hackmatrix.game.foresight.enemy_turn import enemy_turn
 from hackmatrix.game.foresight.jax_board import look
 from hackmatrix.game.foresight.jax_strikes import after_strikes, surviving
 from hackmatrix.game.foresight.programs import EFFECTS, run
-from hackmatrix.game.foresight.seen import Seen, VisibleEnemy
-from hackmatrix.game.foresight.seen_state import seen_copy, threat
+from hackmatrix.game.foresight.visible_copy import threat, visible_copy
+from hackmatrix.game.foresight.visible_state import VisibleEnemy, VisibleState
 from hackmatrix.game.jaxgame.records import Records
 from hackmatrix.game.rules.actions import NUM_DIRECTIONS, SIPHON
 from hackmatrix.game.rules.board import CELLS, Content
@@ -43,7 +43,7 @@ GAMES = 128
 @given(legal_states())
 def test_a_state_is_seen_as_its_record_is(data: Data) -> None:
     game = Game.from_dict(data)
-    assert Seen.of_state(game.state) == Seen.of_record(game.observation())
+    assert VisibleState.of_state(game.state) == VisibleState.of_record(game.observation())
 
 
 def visible(rng: random.Random) -> State:
@@ -66,7 +66,7 @@ def visible(rng: random.Random) -> State:
     return state
 
 
-def by_cell(seen: Seen) -> Seen:
+def by_cell(seen: VisibleState) -> VisibleState:
     return seen._replace(enemies=tuple(sorted(seen.enemies, key=lambda enemy: enemy.cell)))
 
 
@@ -75,7 +75,7 @@ def test_directions_and_siphoning_are_played_out_as_the_engine_plays_them() -> N
     played: Counter[int] = Counter()
     for _ in range(400):
         state = visible(rng)
-        seen = Seen.of_state(state)
+        seen = VisibleState.of_state(state)
         for action in (*range(NUM_DIRECTIONS), SIPHON):
             if action == SIPHON and not seen.siphons:
                 continue
@@ -83,9 +83,11 @@ def test_directions_and_siphoning_are_played_out_as_the_engine_plays_them() -> N
                 assert can_go(seen, action) == can_go_by_the_rules(state, action)
                 if not can_go(seen, action):
                     continue
-            after = copied(state)
+            after = copy_state(state)
             act(after, action)
-            assert (siphon(seen) if action == SIPHON else go(seen, action)) == Seen.of_state(after)
+            assert (
+                siphon(seen) if action == SIPHON else go(seen, action)
+            ) == VisibleState.of_state(after)
             played[action] += 1
     assert min(played.values()) > 100
     assert len(played) == NUM_DIRECTIONS + 1
@@ -102,13 +104,13 @@ def test_a_program_is_played_out_as_the_engine_plays_it(program: ProgramId) -> N
     changed = 0
     for _ in range(200):
         state = visible(rng)
-        seen, after = Seen.of_state(state), copied(state)
+        seen, after = VisibleState.of_state(state), copy_state(state)
         played = run(seen, program)
         if not can_run(state, program):
             assert played is None
             continue
         run_by_the_rules(after, program)
-        left = Seen.of_state(after)
+        left = VisibleState.of_state(after)
         if len({enemy.cell for enemy in after.enemies}) < len(after.enemies):
             continue  # PUSH has put two on a cell: a state shows the first one's kind for both
         if played is None:  # it would only cost
@@ -136,7 +138,7 @@ def test_the_layouts_boards_are_those_that_the_engine_leaves() -> None:
         for place, program in enumerate(STRIKES):
             if not can_run(state, program) or (program in _SHIFTS and crowded(state, program)):
                 continue
-            after = copied(state)
+            after = copy_state(state)
             run_by_the_rules(after, program)
             able = [enemy for enemy in after.enemies if not enemy.stunned]
             expected = {
@@ -181,8 +183,8 @@ def test_the_turn_of_a_single_enemy_is_foreseen() -> None:
             continue
         for enemy in state.enemies:
             enemy.disabled = 0  # a player's turn begins with all of them ready
-            alone = copied(replace(state, enemies=[enemy]))
-            foreseen = enemy_turn(Seen.of_state(alone))
+            alone = copy_state(replace(state, enemies=[enemy]))
+            foreseen = enemy_turn(VisibleState.of_state(alone))
             enemy_turn_by_the_rules(alone)
             (left,) = alone.enemies
             assert foreseen.enemies == (VisibleEnemy(left.type, left.cell, left.hp, left.stunned),)
@@ -202,8 +204,8 @@ def test_a_single_enemy_threatens_the_cells_where_it_would_hit() -> None:
         for cell in {*range(CELLS)} - state.blocks() - state.occupied():
             state.player.cell = cell
             for enemy in state.enemies:
-                alone = copied(replace(state, enemies=[enemy]))
-                expected = threat(seen_copy(alone))[cell]
+                alone = copy_state(replace(state, enemies=[enemy]))
+                expected = threat(visible_copy(alone))[cell]
                 enemy_turn_by_the_rules(alone)
                 assert 3 - alone.player.hp == expected
                 told[expected] += 1

@@ -18,12 +18,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from hackmatrix.game.foresight.jax_board import ground
-from hackmatrix.game.foresight.jax_imagined_pieces import enemies_of, transmissions_of
+from hackmatrix.game.foresight.jax_imagination_pieces import enemies_of, transmissions_of
 from hackmatrix.game.jaxgame import bitboard, planes, undo
 from hackmatrix.game.jaxgame.bitboard import CellSet, Set32
 from hackmatrix.game.jaxgame.control_flow import for_all, repeat, where
 from hackmatrix.game.jaxgame.dice import Dice
-from hackmatrix.game.jaxgame.planes import Numbers
+from hackmatrix.game.jaxgame.planes import BitPlanes
 from hackmatrix.game.jaxgame.records import Records
 from hackmatrix.game.jaxgame.state import (
     NUM_PLANES,
@@ -44,7 +44,7 @@ _SPAWN = np.array([program.spawn for program in PROGRAMS], np.int32)
 _EVERY_PROGRAM = np.uint32((1 << len(PROGRAMS)) - 1)
 
 
-def imagined(
+def imagine(
     records: Array, remembered: Array, saved: Array, streams: Array, episodes: Array
 ) -> State:
     """N running games that look like these observations.
@@ -64,10 +64,10 @@ def imagined(
         **{f.name: getattr(position, f.name) for f in fields(Position)},
         dice=dice,
         exit=bitboard.lowest(visible.cells("exit")),
-        stage=visible.number("stage"),
-        interval=visible.number("interval"),
-        next_task=visible.number("next_task"),
-        pending=visible.number("pending"),
+        stage=visible.scalar("stage"),
+        interval=visible.scalar("interval"),
+        next_task=visible.scalar("next_task"),
+        pending=visible.scalar("pending"),
         step=visible.flag("step"),
         enemies_at=enemies_at,
         transmissions_at=visible.cells("transmission"),
@@ -80,40 +80,40 @@ def imagined(
 
 def _saved(remembered: Array, saved: Array, dice: Dice) -> SavedPositions:
     """The positions saved for UNDO, as the player remembers to have seen them."""
-    games, places, size = remembered.shape
-    each = Dice(*(jnp.repeat(part, places) for part in dice))
-    position, _ = _position(Records(remembered.reshape(-1, size)), each)
-    words = undo.snapshot(for_all(position, like=position.turn))
-    rows = jnp.stack(words, axis=-1).reshape(games, places, -1)
-    return SavedPositions(rows, count=saved, newest=jnp.int32(places - 1))
+    games, slots, size = remembered.shape
+    dice_of_each = Dice(*(jnp.repeat(part, slots) for part in dice))
+    position, _ = _position(Records(remembered.reshape(-1, size)), dice_of_each)
+    leaves = undo.snapshot(for_all(position, like=position.turn))
+    rows = jnp.stack(leaves, axis=-1).reshape(games, slots, -1)
+    return SavedPositions(rows, count=saved, newest=jnp.int32(slots - 1))
 
 
 def _position(visible: Records, dice: Dice) -> tuple[Position, CellSet]:
     """The position that is seen, and the cells of its enemies."""
-    owned = visible.number("owned").astype(jnp.uint32)
+    owned = visible.scalar("owned").astype(jnp.uint32)
     cells = _cells(visible, dice)
     enemies, enemies_at = enemies_of(visible, dice)
     player = ("cell", "hp", "credits", "energy", "siphons", "attack", "score")
     return Position(
-        player=Player(**{name: visible.number(name) for name in player}),
+        player=Player(**{name: visible.scalar(name) for name in player}),
         cells=cells,
         enemies=enemies,
         transmissions=transmissions_of(visible, dice),
         owned=owned,
         acquired=_acquired(owned),
-        turn=visible.number("turn"),
+        turn=visible.scalar("turn"),
         show=visible.flag("show"),
         calm=visible.flag("calm"),
-        atk_uses=visible.number("atk_uses"),
+        atk_uses=visible.scalar("atk_uses"),
     ), enemies_at
 
 
-def _acquired(owned: Array) -> Numbers[Set32]:
+def _acquired(owned: Array) -> BitPlanes[Set32]:
     """The owned programs in the order of their numbers."""
-    numbers = range(NUM_PLANES["acquired"])
-    masks = [sum(1 << n for n in range(len(PROGRAMS)) if n >> bit & 1) for bit in numbers]
+    bits = range(NUM_PLANES["acquired"])
+    masks = [sum(1 << n for n in range(len(PROGRAMS)) if n >> bit & 1) for bit in bits]
     all_bits = tuple(Set32(jnp.full_like(owned, mask)) for mask in masks)
-    return planes.compressed(all_bits, Set32(owned))
+    return planes.compress(all_bits, Set32(owned))
 
 
 def _cells(visible: Records, dice: Dice) -> Cells:
@@ -121,7 +121,7 @@ def _cells(visible: Records, dice: Dice) -> Cells:
     board = ground(visible)
     questions = board.questions
     shown = board.blocks & ~board.data & ~questions
-    absent = _EVERY_PROGRAM & ~_numbers_of(board.value, shown)
+    absent = _EVERY_PROGRAM & ~_programs_of(board.value, shown)
 
     # As `stage.place_blocks` fills a block that it has drawn.
     def fill(i: Array, carry: _Filling) -> _Filling:
@@ -146,11 +146,11 @@ def _cells(visible: Records, dice: Dice) -> Cells:
 
 
 # The question blocks still to be filled; data, value and spawn so far; programs not on the board.
-_Filling = tuple[CellSet, CellSet, Numbers[CellSet], Numbers[CellSet], Array]
+_Filling = tuple[CellSet, CellSet, BitPlanes[CellSet], BitPlanes[CellSet], Array]
 
 
-def _numbers_of(values: Numbers[CellSet], blocks: CellSet) -> Array:
+def _programs_of(values: BitPlanes[CellSet], blocks: CellSet) -> Array:
     """uint32: bit n is set if one of these blocks holds program n."""
     held = [(cells & blocks).any() for cells in planes.one_hot(values, len(PROGRAMS))]
-    bits = [has.astype(jnp.uint32) << np.uint32(number) for number, has in enumerate(held)]
+    bits = [has.astype(jnp.uint32) << np.uint32(program) for program, has in enumerate(held)]
     return reduce(jnp.bitwise_or, bits)

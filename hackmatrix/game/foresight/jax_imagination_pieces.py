@@ -21,7 +21,7 @@ from hackmatrix.game.jaxgame.bitboard import (
 )
 from hackmatrix.game.jaxgame.control_flow import for_all, repeat, repeat_while
 from hackmatrix.game.jaxgame.dice import Dice, draw
-from hackmatrix.game.jaxgame.planes import Coordinates, Numbers
+from hackmatrix.game.jaxgame.planes import BitPlanes, Coordinates
 from hackmatrix.game.jaxgame.records import Records
 from hackmatrix.game.jaxgame.state import NUM_PLANES, Enemies, Transmissions, zeros
 from hackmatrix.game.rules.board import CELLS, SIZE
@@ -30,7 +30,7 @@ from hackmatrix.game.rules.chance import Site
 Array = jax.Array
 _Tree = TypeVar("_Tree")
 
-_STRAYS = 2  # steps from where a cryptog was last seen, if no place on its way is hidden
+_STRAYS = 2  # steps from where a cryptog was last seen, if no cell on its way is hidden
 
 
 def _cells_with_bit(axis: int, bit: int) -> CellSet:
@@ -45,9 +45,14 @@ _OPPOSITES = bitboard.down, bitboard.up, bitboard.right, bitboard.left  # of `DI
 def transmissions_of(visible: Records, dice: Dice) -> Transmissions:
     """The transmissions; unless SHOW is on, any of the four types comes with equal chance."""
     at, show = visible.cells("transmission"), visible.flag("show")
-    like = visible.number("turn")
-    turns, kinds, rows, cols = planes.compressed(
-        (visible.planes("turns"), _minus_one(visible.planes("coming_type"), at), *_places(like)), at
+    like = visible.scalar("turn")
+    turns, types, rows, cols = planes.compress(
+        (
+            visible.planes("turns"),
+            _minus_one(visible.planes("coming_type"), at),
+            *_coordinates(like),
+        ),
+        at,
     )
     alive = CellSet.below(at.size())
     drawn = [
@@ -61,7 +66,7 @@ def transmissions_of(visible: Records, dice: Dice) -> Transmissions:
         cell=Coordinates(rows, cols),
         turns=for_all((*turns, *unknown), like),
         type=tuple(
-            bitboard.select(show, known, guess) for known, guess in zip(kinds, guesses, strict=True)
+            bitboard.select(show, shown, guess) for shown, guess in zip(types, guesses, strict=True)
         ),
         from_schedule=NOWHERE,
         from_siphon=NOWHERE,
@@ -70,24 +75,24 @@ def transmissions_of(visible: Records, dice: Dice) -> Transmissions:
 
 def enemies_of(visible: Records, dice: Dice) -> tuple[Enemies, CellSet]:
     """The enemies in sight by their cells, then hidden cryptogs; and the cells of all."""
-    like = visible.number("turn")
+    like = visible.scalar("turn")
     low, high = visible.planes("enemies_seen")
-    seen_at, kind = low | high, visible.planes("enemy_type")
-    known = planes.nonzero(kind)
+    seen_at, type_plus_one = low | high, visible.planes("enemy_type")
+    typed = planes.nonzero(type_plus_one)
     hp, more_hp = visible.planes("enemy_hp")
     facts = _Facts(
-        type=_minus_one(kind, known),
-        hp=(hp, more_hp | (seen_at & ~known)),
+        type=_minus_one(type_plus_one, typed),
+        hp=(hp, more_hp | (seen_at & ~typed)),
         stunned=visible.cells("stunned"),
         from_siphon=visible.cells("from_siphon"),
-        place=_places(like),
+        coordinates=_coordinates(like),
     )
     second, third = high, low & high  # which look like the first on their cells
     listed, count = _listed(facts, seen_at, jnp.zeros_like(like)), seen_at.size()
     listed, count = _both(listed, _listed(facts, second, count)), count + second.size()
     listed, count = _both(listed, _listed(facts, third, count)), count + third.size()
     hidden = _hidden(visible, dice, count, seen_at)
-    cell = Coordinates(*listed.place)
+    cell = Coordinates(*listed.coordinates)
     enemies = Enemies(
         count=hidden.count,
         cell=_both(cell, hidden.cell),
@@ -99,7 +104,7 @@ def enemies_of(visible: Records, dice: Dice) -> tuple[Enemies, CellSet]:
         from_siphon=listed.from_siphon,
         last=_both(cell, hidden.last),
     )
-    return enemies, seen_at | hidden.taken
+    return enemies, seen_at | hidden.occupied
 
 
 class _Facts(NamedTuple):
@@ -109,14 +114,14 @@ class _Facts(NamedTuple):
     hp: tuple[Any, ...]
     stunned: Any
     from_siphon: Any
-    place: tuple[Any, Any]  # planes of row and column
+    coordinates: tuple[Any, Any]  # planes of row and column
 
 
 def _listed(facts: _Facts, members: CellSet, first: Array) -> _Facts:
     """The facts of the enemies on some cells, in slots from `first` on."""
     return jax.tree.map(
         lambda cells: cells.to_set32().shifted(first),
-        planes.compressed(facts, members),
+        planes.compress(facts, members),
         is_leaf=planes.is_set,
     )
 
@@ -124,33 +129,33 @@ def _listed(facts: _Facts, members: CellSet, first: Array) -> _Facts:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, slots=True)
 class _Hidden:
-    """Hidden cryptogs that have got a place."""
+    """Hidden cryptogs that have got a cell."""
 
     count: Array  # int32, enemies in all
     slots: EnemySet
     cell: Coordinates[EnemySet]
     last: Coordinates[EnemySet]
-    taken: CellSet  # their cells
+    occupied: CellSet  # their cells
 
 
 def _hidden(visible: Records, dice: Dice, count: Array, seen_at: CellSet) -> _Hidden:
     """Puts hidden cryptogs on their way from where they were last seen, out of the player's sight.
 
-    If no place on it is free, near that place, else anywhere out of the player's row and column.
+    If no cell on it is free, near where it was, else anywhere out of the player's row and column.
     """
-    here, last_seen = visible.number("cell"), visible.cells("last_seen")
+    here, last_seen = visible.scalar("cell"), visible.cells("last_seen")
     ground = ~planes.nonzero(visible.planes("block"))
     in_sight = bitboard.row_cells(row_of(here)) | bitboard.col_cells(col_of(here))
     free = ground & ~(seen_at | visible.cells("transmission") | in_sight)
     steps = _steps(here, ground)
 
-    def place(i: Array, carry: tuple[CellSet, _Hidden]) -> tuple[CellSet, _Hidden]:
+    def put(i: Array, carry: tuple[CellSet, _Hidden]) -> tuple[CellSet, _Hidden]:
         left, so_far = carry
         last = left.first()
         near = last
         for _ in range(_STRAYS):
             near = flood_step(near, ground)
-        options = anywhere = free & ~so_far.taken
+        options = anywhere = free & ~so_far.occupied
         for likely in (near, _way(last, steps, in_sight)):
             there = anywhere & likely
             options = bitboard.select(there.any(), there, options)
@@ -162,12 +167,12 @@ def _hidden(visible: Records, dice: Dice, count: Array, seen_at: CellSet) -> _Hi
             slots=so_far.slots | slot,
             cell=so_far.cell.moved(slot, cell),
             last=so_far.last.moved(slot, bitboard.lowest(last)),
-            taken=so_far.taken | of_cell(cell).only_if(exists),
+            occupied=so_far.occupied | of_cell(cell).only_if(exists),
         )
 
     none = Enemies.none()
     start = last_seen, _Hidden(count, NOBODY, none.cell, none.last, NOWHERE)
-    return repeat(last_seen.size(), place, start)[1]
+    return repeat(last_seen.size(), put, start)[1]
 
 
 def _steps(here: Array, ground: CellSet) -> tuple[CellSet, ...]:
@@ -175,12 +180,12 @@ def _steps(here: Array, ground: CellSet) -> tuple[CellSet, ...]:
 
     def spread(carry: _Spread) -> _Spread:
         frontier, reached, steps = carry
-        new, found = NOWHERE, []
+        new, new_steps = NOWHERE, []
         for opposite, step in zip(_OPPOSITES, steps, strict=True):
             from_here = opposite(frontier) & ~(reached | new)
             new |= from_here
-            found.append(step | from_here)
-        return new & ground, reached | new, tuple(found)
+            new_steps.append(step | from_here)
+        return new & ground, reached | new, tuple(new_steps)
 
     start = of_cell(here)
     carry: _Spread = for_all((start & ground, start, (NOWHERE,) * 4), here)
@@ -202,14 +207,14 @@ def _way(last: CellSet, steps: tuple[CellSet, ...], in_sight: CellSet) -> CellSe
     return repeat_while(lambda carry: carry[0].any(), walk, (last, last))[1]
 
 
-def _places(like: Array) -> tuple[Numbers[CellSet], Numbers[CellSet]]:
+def _coordinates(like: Array) -> tuple[BitPlanes[CellSet], BitPlanes[CellSet]]:
     """Row and column of each cell."""
     return for_all((_ROWS, _COLS), like)
 
 
-def _minus_one(kinds: Numbers[CellSet], known: CellSet) -> Numbers[CellSet]:
+def _minus_one(types: BitPlanes[CellSet], typed: CellSet) -> BitPlanes[CellSet]:
     """Enemy types from types plus 1, which take a plane more."""
-    return planes.decrement(kinds, known)[: NUM_PLANES["type"]]
+    return planes.decrement(types, typed)[: NUM_PLANES["type"]]
 
 
 def _both(old: _Tree, new: _Tree) -> _Tree:

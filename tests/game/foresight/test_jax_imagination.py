@@ -16,7 +16,7 @@ from hackmatrix.game import native
 from hackmatrix.game.engine.game import Game
 from hackmatrix.game.engine.observation import observe
 from hackmatrix.game.engine.state import Enemy, Position, State
-from hackmatrix.game.foresight.jax_imagined import imagined
+from hackmatrix.game.foresight.jax_imagination import imagine
 from hackmatrix.game.jaxgame import batch, undo
 from hackmatrix.game.jaxgame.conversion import state_to_engine
 from hackmatrix.game.rules.actions import FIRST_PROGRAM, NUM_ACTIONS, SIPHON
@@ -39,7 +39,7 @@ class Known(NamedTuple):
 
 @jax.jit
 def _imagine(known: Known, word: jax.Array) -> tuple[Any, jax.Array]:
-    states = imagined(*_arguments(known, word))
+    states = imagine(*_arguments(known, word))
     return states, batch.observations(states)
 
 
@@ -115,7 +115,7 @@ def test_the_native_engine_imagines_the_same_games(states: list[State]) -> None:
     for word in range(4):
         known = _known(states)
         ours, _ = _imagine(known, jnp.uint32(word))
-        theirs = jax.jit(lambda *seen: xla.state_of(xla.imagined(*seen)))(
+        theirs = jax.jit(lambda *seen: xla.state_of(xla.imagine(*seen)))(
             *_arguments(known, jnp.uint32(word))
         )
         of_both = zip(*map(jax.tree.leaves, map(undo.without_rows, (ours, theirs))), strict=True)

@@ -4,20 +4,20 @@ from dataclasses import replace
 
 from hackmatrix.game.engine.dice import Dice
 from hackmatrix.game.engine.state import Cell, Enemy, Position, State, Transmission
-from hackmatrix.game.engine.undo import copied
+from hackmatrix.game.engine.undo import copy_state
 from hackmatrix.game.foresight.cell_sets import ALL, BIT, neighbours, set_of
 from hackmatrix.game.rules.board import CELLS, Content
 from hackmatrix.game.rules.enemies import STEPS_PER_TURN, EnemyType
 
 
-def seen_copy(state: State) -> State:
+def visible_copy(state: State) -> State:
     """A copy in which all that the player does not see is blank or missing.
 
     Hidden cryptogs are missing; question blocks hold 0 points; enemies and transmissions have no
     origin in the schedule; types of transmissions are all the same before SHOW; there are no saved
     states and no dice. What is derived from this copy alone can't tell what is hidden.
     """
-    visible = copied(replace(state, saved=[], dice=Dice(0, 0)))
+    visible = copy_state(replace(state, saved=[], dice=Dice(0, 0)))
     hide(visible)
     return visible
 
@@ -54,7 +54,7 @@ def threat(visible: State) -> list[int]:
     rests, so it adds nothing. 0 on blocks, and on cells of enemies but the player's own.
 
     Args:
-        visible: a `seen_copy`.
+        visible: a `visible_copy`.
     """
     if visible.step:
         return [0] * CELLS

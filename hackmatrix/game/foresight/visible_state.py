@@ -1,8 +1,8 @@
 """The board as the player sees it.
 
-A `Seen` is made from the compact record of an observation, or from a state by what is visible of
-it. So it cannot hold anything hidden: no cryptog out of sight, no content of a question block, no
-type of a transmission, no dice.
+A `VisibleState` is made from the compact record of an observation, or from a state by what is
+visible of it. So it cannot hold anything hidden: no cryptog out of sight, no content of a question
+block, no type of a transmission, no dice.
 """
 
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ from hackmatrix.game.rules.observation import (
 class VisibleEnemy(NamedTuple):
     """An enemy that the player sees."""
 
-    kind: int
+    type: int
     cell: int
     hp: int
     stunned: bool
@@ -53,7 +53,7 @@ class Board(NamedTuple):
     unsiphoned: dict[int, Block]
 
 
-class Seen(NamedTuple):
+class VisibleState(NamedTuple):
     """The board as the player sees it, or would after an action; sets are bits of an int."""
 
     cell: int
@@ -89,7 +89,7 @@ class Seen(NamedTuple):
         return self.pieces | self.board.blocks
 
     @classmethod
-    def of_record(cls, record: bytes) -> "Seen":
+    def of_record(cls, record: bytes) -> "VisibleState":
         """The board that a compact record (`rules.observation`) shows."""
         enemies: list[VisibleEnemy] = []
         transmissions = landing = last_seen = 0
@@ -97,9 +97,9 @@ class Seen(NamedTuple):
             here = CellBytes(*record[cell : len(CellBytes._fields) * CELLS : CELLS])
             if here.enemy or here.transmission & 127 or here.cell >> 6:  # else nobody is there
                 shown = unknown_enemy(cell)
-                if kind := here.field("enemy_type"):
+                if enemy_type := here.field("enemy_type"):
                     stunned = bool(here.field("stunned"))
-                    shown = VisibleEnemy(kind - 1, cell, here.field("enemy_hp"), stunned)
+                    shown = VisibleEnemy(enemy_type - 1, cell, here.field("enemy_hp"), stunned)
                 enemies += [shown] * here.field("enemies_seen")
                 if here.field("transmission"):
                     transmissions |= BIT[cell]
@@ -133,7 +133,7 @@ class Seen(NamedTuple):
         )
 
     @classmethod
-    def of_state(cls, state: State) -> "Seen":
+    def of_state(cls, state: State) -> "VisibleState":
         """The board that the record of a state shows, several times as fast as by way of it."""
         player = state.player
         transmissions = landing = last_seen = owned = 0
@@ -172,16 +172,16 @@ class Seen(NamedTuple):
 
 
 def unknown_enemy(cell: int) -> VisibleEnemy:
-    """The stand-in for an enemy of unknown kind: a fresh glitch."""
+    """The stand-in for an enemy of unknown type: a fresh glitch."""
     return VisibleEnemy(EnemyType.GLITCH, cell, ENEMY_HP[EnemyType.GLITCH], False)
 
 
 def _enemies(state: State) -> tuple[VisibleEnemy, ...]:
-    """The enemies seen: the kind and hp of the first one on a cell stand for all there.
+    """The enemies seen: the type and hp of the first one on a cell stand for all there.
 
     Where a hidden cryptog is the first, those seen with it count as unknown.
     """
-    found: list[VisibleEnemy] = []
+    visible: list[VisibleEnemy] = []
     for cell in sorted({enemy.cell for enemy in state.enemies}):
         here = state.enemies_on(cell)
         first = here[0]
@@ -190,8 +190,8 @@ def _enemies(state: State) -> tuple[VisibleEnemy, ...]:
             if state.sees(first)
             else unknown_enemy(cell)
         )
-        found += [shown] * min(sum(map(state.sees, here)), MAX_SEEN)
-    return tuple(found)
+        visible += [shown] * min(sum(map(state.sees, here)), MAX_SEEN)
+    return tuple(visible)
 
 
 # Of a cell: its content, whether it is siphoned, credits, energy, and of a block value and spawn.

@@ -11,8 +11,8 @@ from hackmatrix.game.engine.actions import valid_actions
 from hackmatrix.game.engine.game import step
 from hackmatrix.game.engine.observation import observe, observe_saved
 from hackmatrix.game.engine.state import Enemy, State, Transmission
-from hackmatrix.game.engine.undo import copied
-from hackmatrix.game.foresight.imagined import imagined
+from hackmatrix.game.engine.undo import copy_state
+from hackmatrix.game.foresight.imagination import imagine
 from hackmatrix.game.rules.board import Content
 from hackmatrix.game.rules.enemies import EnemyType
 
@@ -35,7 +35,7 @@ def game_with_secrets() -> State:
 def test_a_made_up_game_looks_as_the_given_one(seed: int) -> None:
     state = rich(random.Random(seed))
     state.enemies = [e for e in state.enemies if state.sees(e)]  # a hidden one may find no room
-    made = imagined(state, random.Random(seed))
+    made = imagine(state, random.Random(seed))
     assert observe(made) == observe(state)
     assert valid_actions(made) == valid_actions(state)
     assert len(observe_saved(made)) == len(observe_saved(state))
@@ -51,12 +51,12 @@ def test_what_is_hidden_does_not_matter(seed: int) -> None:
     assert observe(state) == observe(other)
     assert observe_saved(state) == observe_saved(other)
     for number in range(5):
-        assert imagined(state, random.Random(number)) == imagined(other, random.Random(number))
+        assert imagine(state, random.Random(number)) == imagine(other, random.Random(number))
 
 
 def test_what_is_hidden_is_drawn_by_the_rules() -> None:
     state, rng = game_with_secrets(), random.Random(0)
-    made = [imagined(state, rng) for _ in range(800)]
+    made = [imagine(state, rng) for _ in range(800)]
     data = sum(game.cells[9].holds_data for game in made)
     assert 330 < data < 470
     assert {game.cells[9].points for game in made if game.cells[9].holds_data} == {*range(1, 10)}
@@ -72,8 +72,8 @@ def test_what_is_hidden_is_drawn_by_the_rules() -> None:
 
 def test_the_given_game_stays_as_it_is_and_the_made_up_one_goes_on() -> None:
     state = game_with_secrets()
-    before = copied(state)
-    made, rng = imagined(state, random.Random(1)), random.Random(2)
+    before = copy_state(state)
+    made, rng = imagine(state, random.Random(1)), random.Random(2)
     for _ in range(30):
         if made.over:
             break
@@ -83,7 +83,7 @@ def test_the_given_game_stays_as_it_is_and_the_made_up_one_goes_on() -> None:
 
 def test_crash_tells_that_a_hidden_cryptog_stands_beside_the_player() -> None:
     state, rng = beside_a_hidden_cryptog().state, random.Random(0)
-    made = [imagined(state, rng) for _ in range(200)]
+    made = [imagine(state, rng) for _ in range(200)]
     for game in made:
         assert valid_actions(game) == valid_actions(state)
         assert observe(game) == observe(state)
