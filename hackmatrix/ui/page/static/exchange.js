@@ -7,6 +7,8 @@ import { ask } from "./link.js";
 import { forgetLink } from "./share.js";
 import { store } from "./store.js";
 
+/** @import { Answer, Position, Request } from "../../session/messages" */
+
 const MOST_WAITING = 8; // actions
 let busy = false;
 let waiting = [];
@@ -29,7 +31,11 @@ function clearRow() {
   ignored = 0;
 }
 
-/** Sends a message; if the answer takes long, the page says so meanwhile. */
+/**
+ * Sends a message; if the answer takes long, the page says so meanwhile.
+ *
+ * @param {Request} message
+ */
 export async function request(message) {
   const timer = setTimeout(() => document.body.classList.add("asking"), 400);
   const answer = await ask(message);
@@ -38,7 +44,14 @@ export async function request(message) {
   return answer;
 }
 
-/** Sends a message and shows the position that it leads to; one at a time: actions wait in a row, of others the newest. */
+/**
+ * Sends a message and shows the position that it leads to; one at a time: actions wait in a row, of
+ * others the newest.
+ *
+ * @param {Request} message
+ * @param {object} [options]
+ * @returns {Promise<Answer | undefined>} undefined of one that waits
+ */
 export async function send(message, options = {}) {
   if (!busy && !waiting.length) return exchange(message, options);
   if (message.do !== "act") clearRow();
@@ -62,7 +75,7 @@ async function exchange(message, options) {
       const note = isHit ? dropRow() : tellIgnored(); // hit: think again
       const hurry = waiting.length ? { hurry: 1 + waiting.length } : {};
       if (!waiting.length) ignored = 0;
-      await take(answer, before, { note, ...hurry, ...options });
+      await take(/** @type {Position} */ (answer), before, { note, ...hurry, ...options });
     }
   } finally {
     if (!busy && waiting.length) await sendNext();
@@ -91,6 +104,7 @@ const tellIgnored = () =>
 
 const countActions = (count, which = "") => `${count} ${which}${count > 1 ? "actions" : "action"}`;
 
+/** @param {Position} answer */
 async function take(
   answer,
   before,
@@ -151,7 +165,11 @@ async function take(
   }
 }
 
-/** Whether the player has help at a position: of coach, ghost or an agent. */
+/**
+ * Whether the player has help at a position: of coach, ghost or an agent.
+ *
+ * @param {Position} position
+ */
 const isAided = ({ controls, task }) =>
   !task && Boolean(controls || (store.about.reviews && ($("coach").checked || $("ghost").checked)));
 
