@@ -69,7 +69,7 @@ def problems_of_request(message: dict[str, Any]) -> list[str]:
     if name not in EXCHANGES:
         return [f"do: {name!r} is unknown"]
     fields = {field: value for field, value in message.items() if field not in ("do", "id")}
-    return problems(fields, EXCHANGES[name]["request"], name)
+    return problems(fields, EXCHANGES[name]["request"], str(name))
 
 
 def problems_of_answer(name: str, answer: dict[str, Any]) -> list[str]:
