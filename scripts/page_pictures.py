@@ -123,11 +123,10 @@ def monitor(browser: Any, runs: list[str], out: Path) -> None:
     """The picture of docs/monitor.md."""
     with page(browser, ["monitor", *runs, "--page"], **LAPTOP) as opened:
         opened.click("#settings summary")
-        plot = opened.locator(".card canvas").first
-        plot.hover()
+        opened.locator(".card .u-over").first.hover()
         opened.wait_for_function("() => monitor.view.cursor !== null")
         opened.wait_for_timeout(500)  # plots that came into sight are drawn
-        opened.screenshot(path=out / "monitor.png")
+        picture(opened, out / "monitor.png")
     print(f"monitor.png is in {out}")
 
 

@@ -5,7 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
@@ -42,10 +42,17 @@ _AS_USUAL = {"viewport": {"width": 1280, "height": 860}, "color_scheme": "dark"}
 
 
 @contextmanager
-def opened(browser: Any, address: str, **options: Any) -> Iterator[Any]:
-    """A page that is ready; at its end it must have asked no other host and said no error."""
+def opened(
+    browser: Any, address: str, *, prepare: Callable[[Any], None] | None = None, **options: Any
+) -> Iterator[Any]:
+    """A page that is ready; at its end it must have asked no other host and said no error.
+
+    `prepare` is called with the page before it loads.
+    """
     context = browser.new_context(**_AS_USUAL | options)
     page = context.new_page()
+    if prepare is not None:
+        prepare(page)
     problems: list[str] = []
     page.on("console", lambda line: problems.append(line.text) if line.type == "error" else None)
     page.on("pageerror", lambda error: problems.append(str(error)))

@@ -27,13 +27,19 @@ def lines_of(rows: Iterable[dict[str, Any]]) -> bytes:
 
 
 def write_run(
-    path: Path, rows: Iterable[dict[str, Any]] = (), *, updates: int = 100, **settings: Any
+    path: Path,
+    rows: Iterable[dict[str, Any]] = (),
+    *,
+    updates: int = 100,
+    env: str | None = None,
+    **settings: Any,
 ) -> Path:
     """Makes the folder of a run that is to make so many updates, with some rows."""
     path.mkdir(parents=True, exist_ok=True)
     (path / "metrics.jsonl").write_bytes(lines_of(rows))
     training = {"seed": 0, "total_timesteps": updates * STEPS_OF_UPDATE, **settings}
-    (path / "config.yaml").write_text(yaml.safe_dump({"training": training}))
+    config = {"training": training} | ({} if env is None else {"environment": {"name": env}})
+    (path / "config.yaml").write_text(yaml.safe_dump(config))
     return path
 
 

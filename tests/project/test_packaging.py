@@ -112,7 +112,8 @@ def test_the_wheel_holds_the_package_alone() -> None:
     params = ("final_params", "score_params", "raw_params")
     agent = {f"hackmatrix/agents/shipped/{x}.{kind}" for x in params for kind in ("npz", "json")}
     agent |= {"hackmatrix/agents/shipped/win_chance.json", "hackmatrix/ui/session/puzzles.json"}
-    others = {"hackmatrix/py.typed", "hackmatrix_command.py"}
+    messages = {f"hackmatrix/ui/session/messages.{kind}" for kind in ("json", "d.ts")}
+    others = {"hackmatrix/py.typed", "hackmatrix_command.py", *messages}
     documents = {f"hackmatrix/{path.relative_to(ROOT)}" for path in DOCS.rglob("*.md")}
     assert "hackmatrix/docs/networks.md" in documents
     native = ROOT / "hackmatrix/game/native"  # what NVRTC compiles

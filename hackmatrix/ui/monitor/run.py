@@ -207,12 +207,12 @@ def _alarm_of(name: str, update: int, row: Mapping[str, Any]) -> Raised:
 
 
 def _flat(config: Mapping[Any, Any]) -> dict[str, Any]:
-    """The settings of all sections of a configuration."""
+    """The settings of all sections of a configuration; the environment's name is `env`."""
     return {
-        str(name): value
-        for section in config.values()
-        if isinstance(section, dict)
-        for name, value in section.items()
+        "env" if (section, name) == ("environment", "name") else str(name): value
+        for section, settings in config.items()
+        if isinstance(settings, dict)
+        for name, value in settings.items()
     }
 
 

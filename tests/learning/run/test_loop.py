@@ -830,6 +830,25 @@ def test_an_update_that_never_comes_is_not_profiled_and_that_is_said(tmp_path: P
     assert "there is no update 8: nothing will be profiled" in output.getvalue()
 
 
+class AlwaysOne(probes.Probe):
+    """One step, reward 1 whatever is done: from the first update on, the return is flat."""
+
+    def advance(self, key: Any, position: Any, action: Any) -> tuple[Any, Any, Any]:
+        return 0, 1.0, True
+
+
+@pytest.mark.parametrize(("solved_at", "alarms"), [(1.0, []), (1.1, ["return_flat"])])
+def test_a_run_that_solved_its_environment_raises_no_alarm(
+    solved_at: float, alarms: list[str], tmp_path: Path
+) -> None:
+    env = AlwaysOne()
+    env.reward_threshold = solved_at
+    run_of(tmp_path, env=env, log_interval=1, total_timesteps=40 * 64)
+    rows = without_speed(rows_of(tmp_path / "mine"))
+    assert [row["train/mean_episode_return"] for row in rows] == [1.0] * 40
+    assert [name for row in rows for name in row.get("alarms", [])] == alarms
+
+
 @pytest.mark.thorough
 def test_alarms_that_were_told_are_not_told_again_after_resuming(tmp_path: Path) -> None:
     changes = {"lr": 1.0, "hidden_dim": 64, "total_timesteps": 12 * 64}

@@ -191,6 +191,18 @@ def test_cells_can_be_focused_and_have_labels(page: Any) -> None:
     assert page.inner_text("#info-title")
 
 
+def test_what_is_told_of_a_cell_under_the_pointer_is_of_the_position_shown(page: Any) -> None:
+    position = settled(page)
+    action = next(i for i in range(4) if "why" not in position["actions"][i])
+    here = position["seen"]["player"]["row"] * 6 + position["seen"]["player"]["col"]
+    page.hover(f"#grid [data-cell='{NEIGHBOUR[here][action]}']")
+    assert f"{ACTION_NAMES[action]}: You move to" in page.inner_text("#info-text")
+    page.keyboard.press(MOVES[action])
+    settled(page, 1)
+    assert page.inner_text("#info-title") == "You, 3 of 3 hp"
+    assert "siphon: " in page.inner_text("#info-text")
+
+
 def test_help_opens_and_closes(page: Any) -> None:
     page.keyboard.press("?")
     assert "siphon" in page.inner_text("#key-table")

@@ -24,6 +24,7 @@ TREE = """() => {
 PRESS = """(keys) => {
   for (const key of keys)
     document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+  return document.getElementById("said").textContent;
 }"""
 
 
@@ -182,13 +183,47 @@ def quiet_walk(moves: int) -> tuple[str, list[int]]:
 
 def test_nine_quick_keys_are_nine_moves(page: Any) -> None:
     """One is under way, and eight wait."""
-    seed, walk = quiet_walk(12)
+    seed, walk = quiet_walk(9)
     fresh(page, seed)
     page.evaluate(PRESS, [KEYS[action] for action in walk])
     settled(page, 9)
     page.wait_for_timeout(300)
     actions = page.evaluate("hackmatrix.game.nodes.slice(1).map((node) => node.action)")
-    assert actions == walk[:9]
+    assert actions == walk
+    assert "ignored" not in page.inner_text("#said")
+
+
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+
+
+@pytest.mark.parametrize("screen", [{"color_scheme": "light"}, PHONE], ids=["light", "phone"])
+def test_keys_beyond_those_that_wait_are_told(browser: Any, address: str, screen: Any) -> None:
+    seed, walk = quiet_walk(12)
+    told = "3 actions ignored: at most 8 wait."
+    with opened(browser, address, **screen) as page:
+        fresh(page, seed)
+        assert page.evaluate(PRESS, [KEYS[action] for action in walk]) == told  # at once
+        settled(page, 9)
+        page.wait_for_timeout(300)
+        assert page.evaluate("hackmatrix.game.at") == 9
+        assert told in page.inner_text("#said")
+        box = page.locator("#said").bounding_box()
+        assert box["y"] + box["height"] <= page.viewport_size["height"]
+        page.keyboard.press(KEYS[walk[9]])
+        settled(page, 10)
+        assert "ignored" not in page.inner_text("#said")
+
+
+def test_a_key_pressed_while_pieces_move_is_played_after_those_that_wait(page: Any) -> None:
+    seed, walk = quiet_walk(5)
+    fresh(page, seed)
+    page.select_option("#speed", "1")
+    page.evaluate(PRESS, [KEYS[action] for action in walk[:4]])
+    page.wait_for_selector("body.moving")
+    page.keyboard.press(KEYS[walk[4]])
+    settled(page, 5)
+    actions = page.evaluate("hackmatrix.game.nodes.slice(1).map((node) => node.action)")
+    assert actions == walk
 
 
 def hurt_within(before: int, after: int) -> tuple[str, list[int], int]:

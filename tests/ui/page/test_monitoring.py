@@ -150,7 +150,8 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             row | {"train/mean_episode_return": scale * row["train/mean_episode_return"]}
             for row in rows(number, 100)
         ]
-        write_run(folder / f"run-{number}", made, env=env, lr=10.0**-number)
+        more = {f"setting_number_{i}": number for i in range(20)}
+        write_run(folder / f"run-{number}", made, env=env, lr=10.0**-number, **more)
     with served("monitor", str(folder), "--page", "--refresh-interval", "60") as it:
         yield it
 
@@ -165,6 +166,11 @@ def test_each_environment_has_its_own_axis_and_dashes(browser: Any, mixed: str) 
         labels = page.locator("#runs label").all_inner_texts()
         dashed = page.locator("#runs label .swatch.dashed").count()
         assert sum("CartPole" in label for label in labels) == dashed == 4
+        page.click("#settings summary")  # wider than the page
+        last = page.locator(".card:visible").evaluate_all(
+            "(cards) => Math.max(...cards.map((card) => card.getBoundingClientRect().right))"
+        )
+        assert last <= page.viewport_size["width"]
 
 
 @pytest.fixture(scope="module")

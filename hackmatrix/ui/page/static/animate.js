@@ -4,6 +4,8 @@ import { addEffect, addSprite, cellToChange, cellX, cellY, liftPieces } from "./
 import { element, letters, lettersWidth, newPiece } from "./draw.js";
 import { sound } from "./sound.js";
 
+/** @import { Event } from "../../session/messages" */
+
 const TIMES = {
   move: 110,
   attack: 190,
@@ -37,7 +39,12 @@ export function stop() {
   run += 1;
 }
 
-/** Plays events; resolves to false if something else was started meanwhile. */
+/**
+ * Plays events; resolves to false if something else was started meanwhile.
+ *
+ * @param {Event[]} events
+ * @param {number} speed
+ */
 export async function play(events, speed) {
   const mine = ++run;
   const sprites = liftPieces();
@@ -71,7 +78,11 @@ export async function celebrate(here, speed) {
 
 const pause = (time) => new Promise((resolve) => setTimeout(resolve, time));
 
-/** Consecutive events of one phase happen at once, but a piece moves once in a batch. */
+/**
+ * Consecutive events of one phase happen at once, but a piece moves once in a batch.
+ *
+ * @param {Event[]} events
+ */
 function batches(events) {
   const found = [];
   let batch = null;
@@ -92,6 +103,11 @@ function batches(events) {
   return found;
 }
 
+/**
+ * @param {Event} event
+ * @param {any[]} sprites
+ * @param {number} duration
+ */
 function start(event, sprites, duration) {
   sound(event.kind);
   const at = (cell, kind) => sprites.find((s) => s.cell === cell && (!kind || s.kind === kind));
@@ -183,7 +199,12 @@ function start(event, sprites, duration) {
   }
 }
 
-/** A piece that comes into sight as it hits. */
+/**
+ * A piece that comes into sight as it hits.
+ *
+ * @param {Event} event
+ * @param {any[]} sprites
+ */
 function added({ cell, piece }, sprites) {
   if (cell === undefined) return undefined;
   const sprite = addSprite(newPiece(piece), cell);

@@ -3,6 +3,8 @@
 import { drawCell, element, letters, lettersWidth, newPiece, shape } from "./draw.js";
 import { FINGERS, onHold } from "./hold.js";
 
+/** @import { Position, Preview } from "../../session/messages" */
+
 const SIZE = 6;
 const CELL = 100;
 const SWIPE = 24; // pixels, from a tap to a swipe
@@ -124,7 +126,11 @@ export function moveFocus(rows, cols, start) {
 export const withHits = (label, hits) =>
   hits ? `${label} Up to ${hits} ${hits > 1 ? "hits" : "hit"} here next turn.` : label;
 
-/** Shows the cells of a position; only those that changed are drawn again. */
+/**
+ * Shows the cells of a position; only those that changed are drawn again.
+ *
+ * @param {Position} position
+ */
 export function showCells({ board, labels, threat }) {
   layers.sprites.replaceChildren();
   board.forEach((group, cell) => {
@@ -191,7 +197,12 @@ const threatMarks = (threat) =>
     ];
   });
 
-/** What an action would change: outlines, and arrows where pieces go. */
+/**
+ * What an action would change: outlines, and arrows where pieces go.
+ *
+ * @param {Preview | null} action
+ * @param {boolean} [isSiphon]
+ */
 export function showPreview(action, isSiphon) {
   layers.preview.replaceChildren();
   if (!action || action.why !== undefined) return;

@@ -7,6 +7,8 @@ import { isWatched, store } from "./store.js";
 import { clearedBy } from "./tasks.js";
 import { lineOf } from "./timeline.js";
 
+/** @import { GhostGame, Position } from "../../session/messages" */
+
 const SLOWLY = 0.4;
 const TURNS = 3;
 const PAUSE = 500; // milliseconds
@@ -59,7 +61,13 @@ export function fillStages(row, cleared, whose) {
 
 const counted = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
 
-/** What was better than in the agent's game, else how that ended. */
+/**
+ * What was better than in the agent's game, else how that ended.
+ *
+ * @param {Position} position
+ * @param {number} moves
+ * @param {GhostGame} ghost
+ */
 export function comparison({ seen, hits }, moves, ghost) {
   const { player, over } = seen;
   const { stages } = store.look;

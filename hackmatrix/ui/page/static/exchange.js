@@ -7,9 +7,12 @@ import { ask } from "./link.js";
 import { forgetLink } from "./share.js";
 import { store } from "./store.js";
 
+/** @import { Answer, Position, Request } from "../../session/messages" */
+
 const MOST_WAITING = 8; // actions
 let busy = false;
 let waiting = [];
+let ignored = 0; // actions beyond these, since the row began
 
 /** What shows the answers; `main.js` fills it with functions of `view.js` and `tasks.js`, which send messages themselves. */
 export const screen = {};
@@ -20,10 +23,19 @@ export const isBusy = () => busy || document.body.classList.contains("moving");
 /** Forgets what was asked of a session that is lost. */
 export function forget() {
   busy = false;
-  waiting = [];
+  clearRow();
 }
 
-/** Sends a message; if the answer takes long, the page says so meanwhile. */
+function clearRow() {
+  waiting = [];
+  ignored = 0;
+}
+
+/**
+ * Sends a message; if the answer takes long, the page says so meanwhile.
+ *
+ * @param {Request} message
+ */
 export async function request(message) {
   const timer = setTimeout(() => document.body.classList.add("asking"), 400);
   const answer = await ask(message);
@@ -32,47 +44,71 @@ export async function request(message) {
   return answer;
 }
 
-/** Sends a message and shows the position that it leads to; one at a time: actions wait in a row, of others the newest. */
+/**
+ * Sends a message and shows the position that it leads to; one at a time: actions wait in a row, of
+ * others the newest.
+ *
+ * @param {Request} message
+ * @param {object} [options]
+ * @returns {Promise<Answer | undefined>} undefined of one that waits
+ */
 export async function send(message, options = {}) {
-  if (busy) {
-    wait(message, options);
-    return;
+  if (!busy && !waiting.length) return exchange(message, options);
+  if (message.do !== "act") clearRow();
+  if (waiting.length < MOST_WAITING) waiting.push([message, options]);
+  else {
+    ignored += 1;
+    $("said").textContent = tellIgnored();
   }
+}
+
+async function exchange(message, options) {
   busy = true;
   const before = store.position;
   const answer = await request(message);
   busy = false;
   if (answer.error) screen.complain(answer.error);
   if (answer.error || answer.nodes) waiting = waiting.filter(([{ do: name }]) => name !== "act"); // they were meant for another position
-  if (answer.board) {
-    const isHit = before && (answer.seen.player.hp < before.seen.player.hp || answer.seen.over);
-    const dropped = isHit ? waiting.length : 0;
-    if (isHit) waiting = []; // think again
-    const hurry = waiting.length ? { hurry: 1 + waiting.length } : {};
-    await take(answer, before, { dropped, ...hurry, ...options });
+  try {
+    if (answer.board) {
+      const isHit = before && (answer.seen.player.hp < before.seen.player.hp || answer.seen.over);
+      const note = isHit ? dropRow() : tellIgnored(); // hit: think again
+      const hurry = waiting.length ? { hurry: 1 + waiting.length } : {};
+      if (!waiting.length) ignored = 0;
+      await take(/** @type {Position} */ (answer), before, { note, ...hurry, ...options });
+    }
+  } finally {
+    if (!busy && waiting.length) await sendNext();
   }
-  if (!busy && waiting.length) await sendNext();
   return answer;
-}
-
-function wait(message, options) {
-  if (message.do !== "act") waiting = [];
-  if (waiting.length < MOST_WAITING) waiting.push([message, options]);
 }
 
 /** Sends what waits; an action that is not possible by now ends the row. */
 async function sendNext() {
   const [message, options] = waiting.shift();
   const why = message.do === "act" ? store.position.actions[message.action].why : undefined;
-  if (why === undefined) return send(message, options);
-  waiting = [];
-  $("said").textContent = `${store.look.actions[message.action]}: not possible, ${why}.`;
+  if (why === undefined) return exchange(message, options);
+  $("said").textContent =
+    `${store.look.actions[message.action]}: not possible, ${why}. ${dropRow()}`;
 }
 
+/** Forgets what waits; says so. */
+function dropRow() {
+  const count = waiting.length + ignored;
+  clearRow();
+  return count ? `${countActions(count, "waiting ")} dropped.` : "";
+}
+
+const tellIgnored = () =>
+  ignored ? `${countActions(ignored)} ignored: at most ${MOST_WAITING} wait.` : "";
+
+const countActions = (count, which = "") => `${count} ${which}${count > 1 ? "actions" : "action"}`;
+
+/** @param {Position} answer */
 async function take(
   answer,
   before,
-  { still = false, moved = false, hurry = 1, kept = null, same = false, dropped = 0 } = {},
+  { still = false, moved = false, hurry = 1, kept = null, same = false, note = "" } = {},
 ) {
   if (answer.nodes && !same) begin(kept);
   if (answer.nodes)
@@ -112,8 +148,7 @@ async function take(
   $("said").textContent = answer.last?.told.join(", ") ?? "";
   if (answer.added?.length && store.game.nodes[answer.added[0][1]].children.length > 1)
     $("said").textContent += " A variation begins here; [ and ] go to the other one.";
-  if (dropped)
-    $("said").textContent += `. ${dropped} waiting ${dropped > 1 ? "actions" : "action"} dropped.`;
+  if (note) $("said").textContent = [$("said").textContent, note].filter(Boolean).join(". ");
   screen.show();
   stop();
   const speed = Number($("speed").value) * hurry;
@@ -130,7 +165,11 @@ async function take(
   }
 }
 
-/** Whether the player has help at a position: of coach, ghost or an agent. */
+/**
+ * Whether the player has help at a position: of coach, ghost or an agent.
+ *
+ * @param {Position} position
+ */
 const isAided = ({ controls, task }) =>
   !task && Boolean(controls || (store.about.reviews && ($("coach").checked || $("ghost").checked)));
 

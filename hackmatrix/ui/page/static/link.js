@@ -1,5 +1,7 @@
 // The connection to the session: requests with answers, and a new session where the old one was lost.
 
+/** @import { Answer, Request } from "../../session/messages" */
+
 const REFUSED = 1013; // the server has too many sessions
 const waiting = new Map();
 let socket;
@@ -46,7 +48,12 @@ export function connect(lost, restore, changed) {
   return opened;
 }
 
-/** Sends a message; resolves to its answer. */
+/**
+ * Sends a message; resolves to its answer.
+ *
+ * @param {Request} message
+ * @returns {Promise<Answer>}
+ */
 export function ask(message) {
   if (socket.readyState !== WebSocket.OPEN)
     return Promise.resolve({ error: refused || "Not connected." });
@@ -55,7 +62,13 @@ export function ask(message) {
   return new Promise((resolve) => waiting.set(id, resolve));
 }
 
-/** Asks agents of the position that a message opens, in another session; `each(agent, answer)` is told. Returns what ends it. */
+/**
+ * Asks agents of the position that a message opens, in another session. Returns what ends it.
+ *
+ * @param {Request} opening
+ * @param {string[]} agents
+ * @param {(agent: string, answer: Answer) => void} each
+ */
 export function advise(opening, agents, each) {
   const other = new WebSocket(address());
   const left = new Set(agents);

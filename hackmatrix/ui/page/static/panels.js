@@ -5,6 +5,8 @@ import { $ } from "./elements.js";
 import { FINGERS, onHold } from "./hold.js";
 import { labelOf } from "./keys.js";
 
+/** @import { LastAction, Position, Seen, View } from "../../session/messages" */
+
 function make(name, className, ...children) {
   const made = document.createElement(name);
   if (className) made.className = className;
@@ -22,6 +24,10 @@ function fill(id, shown, draw) {
   $(id).replaceChildren(...draw());
 }
 
+/**
+ * @param {Seen} seen
+ * @param {any} look
+ */
 export function showNumbers(seen, look) {
   const { player } = seen;
   const turns = Math.max(1, seen.next_task - seen.turn);
@@ -65,7 +71,15 @@ function stat([name, ink, number, label]) {
   return make("div", "stat", icon(name, ink), make("b", "", number), make("small", "", label));
 }
 
-/** The programs, with the agent's probabilities if given; `point(action | null)`, `press(action)` and, by fingers, `hold(action)` are told. */
+/**
+ * The programs, with the agent's probabilities if given; `point(action | null)`, `press(action)`
+ * and, by fingers, `hold(action)` are told.
+ *
+ * @param {Position} position
+ * @param {any} look
+ * @param {number[] | null} probabilities
+ * @param {any} options
+ */
 export function showPrograms(position, look, probabilities, { point, press, hold, wasd, places }) {
   const { seen, actions } = position;
   const entries = look.programs.map((program, i) => ({
@@ -117,6 +131,10 @@ function slot(program, { point, press, hold, wasd, place }) {
   return button;
 }
 
+/**
+ * @param {LastAction | null} last
+ * @param {number} total
+ */
 export function showLast(last, total) {
   $("reward").textContent = last ? `${signed(last.reward)} (sum ${total.toFixed(2)})` : "";
   fill("parts", last?.parts ?? null, () =>
@@ -148,7 +166,12 @@ export function showOdds(odds, look) {
   $("odds").setAttribute("aria-label", words);
 }
 
-/** The agent's numbers and its most probable actions, beside them what was `played` and what a search tried, its `branches`; numbers of learning with `all`. */
+/**
+ * The agent's numbers and its most probable actions, beside them what was `played` and what a
+ * search tried, its `branches`; numbers of learning with `all`.
+ *
+ * @param {View} agent
+ */
 export function showAgent(
   agent,
   odds,
@@ -251,7 +274,11 @@ function sought(tried, simulations, look) {
 
 const MOST_BARS = 6;
 
-/** The agent's valid actions with their probabilities, most probable first. */
+/**
+ * The agent's valid actions with their probabilities, most probable first.
+ *
+ * @param {View} agent
+ */
 export function suggestions(agent) {
   return agent.probabilities
     .map((p, action) => [action, p])

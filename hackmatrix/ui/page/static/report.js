@@ -136,7 +136,7 @@ export async function finishGames() {
       return;
     }
     for (const [isWon, cleared] of answer.finished) {
-      won += isWon;
+      won += Number(isWon);
       stages += cleared;
     }
     played += answer.finished.length;

@@ -2,6 +2,8 @@
 
 import { one } from "./elements.js";
 
+/** @import { Request } from "../../session/messages" */
+
 const LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"; // of actions in links
 const LONGEST = 1800; // letters of a tree in a link
 const LOCAL = /^(localhost|.+\.localhost|127(\.\d+){3}|0\.0\.0\.0|\[::1?\])$/; // hosts that only this machine reaches
@@ -15,7 +17,11 @@ export const treeOf = (game) => ({
   at: game.at,
 });
 
-/** The message that opens a game: one that was kept, a file's content, or what a link says. */
+/**
+ * The message that opens a game: one that was kept, a file's content, or what a link says.
+ *
+ * @returns {Request}
+ */
 export function messageOf(content) {
   if (Array.isArray(content?.nodes))
     return { do: "resume", seed: content.seed, nodes: content.nodes, at: content.at };
@@ -115,7 +121,11 @@ const nodesOf = (letters) =>
     "link",
   ]);
 
-/** The message that opens the game of the address; null if it has none. The address forgets it. */
+/**
+ * The message that opens the game of the address; null if it has none. The address forgets it.
+ *
+ * @returns {Request | null}
+ */
 export function messageOfLink() {
   const given = new URLSearchParams(location.hash.slice(1));
   const seed = given.get("seed");

@@ -5,6 +5,8 @@ import { send } from "./exchange.js";
 import { bestGames } from "./games.js";
 import { store } from "./store.js";
 
+/** @import { Position, Task } from "../../session/messages" */
+
 const LEARNED = "hackmatrix-tutorial";
 const SOLVING = "hackmatrix-puzzles";
 const FIRST_RATING = 1000;
@@ -36,7 +38,12 @@ export function openPuzzle() {
   return send({ do: "puzzle", rating: Math.round(rating), done }, { still: true });
 }
 
-/** Takes the answer to a puzzle into rating and streak, once a puzzle (Elo, "The Rating of Chessplayers", 1978). */
+/**
+ * Takes the answer to a puzzle into rating and streak, once a puzzle (Elo, "The Rating of
+ * Chessplayers", 1978).
+ *
+ * @param {Task} task
+ */
 export function record({ kind, number, of, rating, outcome }) {
   const mine = solving();
   if (kind !== "puzzle" || !outcome || mine.done.includes(number)) return;
@@ -55,7 +62,11 @@ export function record({ kind, number, of, rating, outcome }) {
   );
 }
 
-/** The line over the words: the goal of the stage, or a task and the way on. */
+/**
+ * The line over the words: the goal of the stage, or a task and the way on.
+ *
+ * @param {Position} position
+ */
 export function showGoal({ seen, task }) {
   const outcome = task?.outcome ?? null;
   const isLast = task?.kind === "room" && task.number === task.of - 1;

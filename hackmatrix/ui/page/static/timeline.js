@@ -40,7 +40,6 @@ export function showTime(game, go) {
     svg.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
     const x = (i) => 6 + (i / last) * (width - 12);
     svg.replaceChildren(
-      ...stages(game, line, x),
       ...(watches(game)
         ? [
             element("path", { d: `M0 ${HEIGHT / 2} H${width}`, class: "even" }),
@@ -53,6 +52,7 @@ export function showTime(game, go) {
             element("path", { d: curve(values, x), class: "value" }),
           ]
         : []),
+      ...stages(game, line, x),
       element("path", { d: `M${x(step)} 0 V${HEIGHT}`, class: "cursor" }),
       ...branches(game, line, x),
     );

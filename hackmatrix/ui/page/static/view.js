@@ -25,7 +25,7 @@ const HINT = matchMedia("(hover: none)").matches
   : "Arrows move and attack, S siphons, ? lists all keys. Point at a cell or a program to see what it would do.";
 
 export const handlers = { act() {}, go() {}, why() {}, end() {} }; // what clicks in panels do
-let pointed = null;
+let pointAgain = () => point(null); // at what is pointed at, which may be another action by now
 let complaining;
 
 export function setUp(facts) {
@@ -142,12 +142,16 @@ export function showBoard() {
   );
   showGhost();
   handlers.end();
-  point(pointed);
+  pointAgain();
 }
 
 /** Points at an action (or nothing): shows what it would do. */
-export function point(action, title = "", about = "") {
-  pointed = action;
+export function point(action) {
+  pointAgain = () => point(action);
+  tell(action);
+}
+
+function tell(action, title = "", about = "") {
   const entry = action === null ? null : store.position?.actions[action];
   showPreview(entry, action === 4);
   const name = action === null ? "" : store.look.actions[action];
@@ -172,9 +176,10 @@ export function hover(cell) {
     point(null);
     return;
   }
+  pointAgain = () => hover(cell);
   const { labels, threat } = store.position;
   const [, head, about] = withHits(labels[cell], threat[cell]).match(/^(.*?)[.;:] ?(.*)$/);
-  point(actionAt(cell), head, about.charAt(0).toUpperCase() + about.slice(1));
+  tell(actionAt(cell), head, about.charAt(0).toUpperCase() + about.slice(1));
 }
 
 /** Shows what a finger holds, until the next touch. */
