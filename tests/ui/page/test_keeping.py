@@ -196,7 +196,11 @@ def test_nine_quick_keys_are_nine_moves(page: Any) -> None:
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 
 
-@pytest.mark.parametrize("screen", [{"color_scheme": "light"}, PHONE], ids=["light", "phone"])
+@pytest.mark.parametrize(
+    "screen",
+    [{"color_scheme": "light"}, pytest.param(PHONE, marks=pytest.mark.thorough)],
+    ids=["light", "phone"],
+)
 def test_keys_beyond_those_that_wait_are_told(browser: Any, address: str, screen: Any) -> None:
     seed, walk = quiet_walk(12)
     told = "3 actions ignored: at most 8 wait."

@@ -101,6 +101,7 @@ def died(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.thorough
 def test_messages_while_playing_coached_and_analysing(
     browser: Any, address: str, died: Path
 ) -> None:

@@ -86,8 +86,32 @@ def test_a_suggestion_says_why_and_a_hundred_games_are_counted(lost: tuple[Any, 
     assert page.is_hidden("#finished")
 
 
+@pytest.mark.thorough
+def test_what_agents_say_does_not_wait_behind_a_hundred_games(lost: tuple[Any, int]) -> None:
+    page, steps = lost
+    page.click("#review")
+    page.wait_for_function(DONE)
+    page.keyboard.press(",")
+    settled(page, steps - 1)
+    page.evaluate(COUNT)
+    page.evaluate(BOTH)
+    page.wait_for_function("() => window.finishingWhenAnswered !== undefined")
+    assert page.evaluate("finishingWhenAnswered") <= 1  # the games under way alone
+    assert page.locator("#others li").count() >= 4  # with JAX a search, too
+    page.wait_for_function("() => finished.textContent.startsWith('100 games')")
+    assert page.evaluate("window.finishing") == 4
+
+
+BOTH = """() => {
+  const ask = document.getElementById("ask-others");
+  document.getElementById("finish-games").click();
+  ask.click();
+  new MutationObserver(() => {
+    if (ask.textContent === "Ask all") window.finishingWhenAnswered ??= window.finishing;
+  }).observe(ask, { childList: true });
+}"""
 COUNT = """() => {
-  const { send } = WebSocket.prototype;
+  const send = window.plainSend ??= WebSocket.prototype.send; // tests share the page
   window.finishing = 0;
   WebSocket.prototype.send = function (text) {
     window.finishing += JSON.parse(text).do === "finish";

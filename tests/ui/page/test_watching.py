@@ -146,6 +146,17 @@ def test_opinions_can_be_hidden_and_others_asked(page: Any) -> None:
     page.wait_for_function("() => JSON.stringify(hackmatrix.position.board).includes('hidden')")
 
 
+def test_what_agents_say_is_in_sight_on_a_low_screen(page: Any) -> None:
+    usual = page.viewport_size
+    page.set_viewport_size({"width": 1024, "height": 600})
+    page.evaluate("scrollTo(0, 0)")
+    page.click("#ask-others")
+    page.wait_for_function("() => document.getElementById('others').innerText.match(/%/g)?.length")
+    box = page.locator("#others").bounding_box()
+    assert box["y"] + box["height"] <= 600
+    page.set_viewport_size(usual)
+
+
 def test_agents_that_think_long_are_asked_while_the_game_goes_on(page: Any) -> None:
     page.evaluate("""() => {
       const send = window.sends = WebSocket.prototype.send;

@@ -28,6 +28,7 @@ export function askOthers(again) {
   });
   button.textContent = "Cancel";
   showOthers(found, look);
+  document.getElementById("others").scrollIntoView({ block: "nearest" });
 }
 
 /** Asks the search, once it is ready, of every position that is shown for a while. */
