@@ -41,7 +41,7 @@ def play() -> None:
     assert (ACTION_NAMES[ACTION], NUM_ACTIONS) == ("PATCH", FIRST_PROGRAM + len(PROGRAMS))
     assert ACTION in game.valid_actions()
     shown = facts_of(game.state)["actions"][ACTION]
-    assert shown["text"] == "Restores 1 hp, +1 hp, -1 credits", shown
+    assert shown["text"] == "Restores 1 hp, +1 hp, -1 credit", shown
     poor, whole, without = Game(hurt()), Game(hurt()), Game(hurt())
     poor.state.player.credits, whole.state.player.hp, without.state.owned = 0, 3, []
     for other, why in (

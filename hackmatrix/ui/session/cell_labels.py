@@ -13,9 +13,9 @@ from hackmatrix.ui.session.descriptions import PROGRAM_WORDS
 
 _HABITS = {
     "virus": "moves two cells a turn",
-    "daemon": "slow but tough",
+    "daemon": "moves one cell a turn",
     "glitch": "walks over blocks",
-    "cryptog": "seen only in your row or column",
+    "cryptog": "hidden unless in your row or column",
 }
 _COSTS = {program.name: (program.credits, program.energy) for program in PROGRAMS}
 
@@ -61,7 +61,7 @@ def _transmission(coming: dict[str, Any]) -> str:
     kind = _with_article(coming["type"]) if "type" in coming else "an enemy"
     turns = coming["turns"]
     when = f"in {_count(turns, 'turn')}" if turns else "at the end of this turn"
-    return f"Transmission: becomes {kind} {when}, unless you shoot it first."
+    return f"Transmission: becomes {kind} {when}, unless you attack it first."
 
 
 def _content(view: dict[str, Any], cell: dict[str, Any]) -> Iterator[str]:
@@ -84,9 +84,9 @@ def _content(view: dict[str, Any], cell: dict[str, Any]) -> Iterator[str]:
 
 def _block(view: dict[str, Any], cell: dict[str, Any]) -> str:
     if cell.get("siphoned"):
-        return "A siphoned block: nothing is left to take; it still stops steps and shots."
+        return "A siphoned block: nothing is left to take; it still stops moves and attacks."
     if cell["content"] == "question":
-        return "A question block: siphon beside it to see what it holds, and what comes of it."
+        return "A question block: siphon beside it to see what it holds; transmissions may come."
     comes = "nothing will come"  # after REDUC
     if spawn := cell.get("spawn"):
         comes = f"{_count(spawn, 'transmission')} will come, as the red number says"
@@ -95,7 +95,7 @@ def _block(view: dict[str, Any], cell: dict[str, Any]) -> str:
             f"A data block: siphon beside it for {_count(cell.get('points', 0), 'point')}; {comes}."
         )
     name = cell["program"]
-    gives = f"A block with {name} ({_cost(name)}): siphon beside it to own it"
+    gives = f"A block with {name} ({_cost(name)} a use): siphon beside it to own it"
     if name in view["owned"]:
         gives = f"A block with {name}, which you own already"
     return f"{gives}; {comes}. {name}: {PROGRAM_WORDS[name][0]}"
@@ -104,7 +104,7 @@ def _block(view: dict[str, Any], cell: dict[str, Any]) -> str:
 def _cost(name: str) -> str:
     credits, energy = _COSTS[name]
     parts = [_count(credits, "credit")] * bool(credits) + [f"{energy} energy"] * bool(energy)
-    return " and ".join(parts) or "free"
+    return " and ".join(parts) or "nothing"
 
 
 def _it(amount: int, name: str) -> str:

@@ -59,7 +59,7 @@ def _preview(before: State, action: int) -> dict[str, Any]:
 def _text(before: State, after: State, events: list[dict[str, Any]], action: int) -> str:
     clauses = describe_events(event for event in events if event["kind"] != "program_ran")
     gains = [
-        f"{getattr(after.player, name) - getattr(before.player, name):+d} {name}"
+        _gain(getattr(after.player, name) - getattr(before.player, name), name)
         for name in _GAINS
         if getattr(after.player, name) != getattr(before.player, name)
     ]
@@ -69,8 +69,14 @@ def _text(before: State, after: State, events: list[dict[str, Any]], action: int
         opened = sum(c.content == Content.QUESTION and not c.siphoned for c in cross)
         clauses += ["opens a question block"] * opened
         if after.pending > before.pending:
-            clauses.append(f"{after.pending - before.pending} transmissions will come")
+            coming = after.pending - before.pending
+            clauses.append(f"{coming} transmission{'s' * (coming > 1)} will come")
     if action >= FIRST_PROGRAM and not clauses:
         clauses.append(PROGRAM_WORDS[PROGRAMS[action - FIRST_PROGRAM].name][0].rstrip("."))
     text = ", ".join([*clauses, *gains]) or "nothing left to siphon here"
     return text[0].upper() + text[1:]
+
+
+def _gain(change: int, name: str) -> str:
+    """A change of one of `_GAINS`, such as `-1 siphon`."""
+    return f"{change:+d} {name.removesuffix('s') if abs(change) == 1 else name}"

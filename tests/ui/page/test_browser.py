@@ -203,6 +203,17 @@ def test_what_is_told_of_a_cell_under_the_pointer_is_of_the_position_shown(page:
     assert "siphon: " in page.inner_text("#info-text")
 
 
+def test_what_is_told_of_a_key_that_is_not_possible_ends_with_its_position(page: Any) -> None:
+    position = settled(page)
+    possible = ["why" not in entry for entry in position["actions"][:4]]
+    page.keyboard.press(MOVES[possible.index(False)])
+    assert "Not possible" in page.inner_text("#info-text")
+    page.keyboard.press(MOVES[possible.index(True)])
+    settled(page, 1)
+    assert page.get_attribute("#info", "class") == "quiet"
+    assert not page.query_selector_all("#board .preview > *, #board [class~=arrow]")
+
+
 def test_help_opens_and_closes(page: Any) -> None:
     page.keyboard.press("?")
     assert "siphon" in page.inner_text("#key-table")

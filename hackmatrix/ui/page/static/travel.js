@@ -5,7 +5,7 @@ import { isAsking, send } from "./exchange.js";
 import { contentOf, messageOf } from "./share.js";
 import { isWatched, store } from "./store.js";
 import { leaves, lineOf } from "./timeline.js";
-import { complain, point } from "./view.js";
+import { complain, pointOnce } from "./view.js";
 
 let playing = false;
 let isLate = false;
@@ -16,7 +16,7 @@ export function act(action) {
   pause();
   const why = store.position.actions[action].why;
   if (why !== undefined && !isAsking()) {
-    point(action);
+    pointOnce(action);
     $("said").textContent = `${store.look.actions[action]}: not possible, ${why}.`;
     return;
   }

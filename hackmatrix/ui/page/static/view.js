@@ -151,6 +151,13 @@ export function point(action) {
   tell(action);
 }
 
+/** Points at an action until the next position, then at what was pointed at before. */
+export function pointOnce(action) {
+  const before = pointAgain;
+  point(action);
+  pointAgain = before;
+}
+
 function tell(action, title = "", about = "") {
   const entry = action === null ? null : store.position?.actions[action];
   showPreview(entry, action === 4);
