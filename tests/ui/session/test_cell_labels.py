@@ -66,7 +66,8 @@ AT = {"row": 2, "col": 2}
             {"owned": ["ROW"]},
         ),
         (
-            "Daemon, 1 of 3 hp; moves one cell a turn; stunned for one turn; does not act for 2 turns.",
+            "Daemon, 1 of 3 hp; moves one cell a turn; stunned for one turn; does not act for 2 "
+            "turns.",
             {},
             {"enemies": [{"type": "daemon", **AT, "hp": 1, "stunned": True, "disabled": 2}]},
         ),
