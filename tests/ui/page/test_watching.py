@@ -131,11 +131,12 @@ def test_opinions_can_be_hidden_and_others_asked(page: Any) -> None:
     assert page.locator("#bars li").count() > 0
     page.click("#ask-others")
     page.wait_for_function(
-        "() => document.getElementById('others').innerText.match(/%/g)?.length === 4"
+        "() => document.getElementById('others').innerText.match(/%/g)?.length === 5"
     )
     assert page.inner_text("#ask-others") == "Ask all"
     assert [line.split("\n")[0] for line in page.locator("#others li").all_inner_texts()] == [
         "small",
+        "raw",
         "scripted",
         "exit",
         "random",
@@ -166,7 +167,7 @@ def test_agents_that_think_long_are_asked_while_the_game_goes_on(page: Any) -> N
     }""")
     page.click("#ask-others")
     page.wait_for_function(
-        "() => document.getElementById('others').innerText.match(/%/g)?.length === 3"
+        "() => document.getElementById('others').innerText.match(/%/g)?.length === 4"
     )
     assert "exit\n…" in page.inner_text("#others")
     assert page.inner_text("#ask-others") == "Cancel"

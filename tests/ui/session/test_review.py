@@ -38,6 +38,7 @@ def lost() -> Session:
     return session
 
 
+@pytest.mark.slow  # what a processor takes depends on what else runs
 def test_a_hundred_games_take_less_than_ten_seconds_of_the_processor(lost: Session) -> None:
     lost.handle({"do": "go", "node": 1})
     began = time.process_time()
