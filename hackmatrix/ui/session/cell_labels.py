@@ -40,7 +40,7 @@ def _sentences(view: dict[str, Any], cell: int) -> Iterator[str]:
         if cell_of(coming) == cell:
             yield _transmission(coming)
     if cell in view["last_seen"]:
-        yield "Dashed diamond: a hidden cryptog was last seen here, and may have moved on."
+        yield "Dashed hexagon: a hidden cryptog was last seen here, and may have moved on."
     yield from _content(view, view["cells"][cell])
 
 

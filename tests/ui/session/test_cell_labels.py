@@ -77,7 +77,7 @@ AT = {"row": 2, "col": 2}
             {"transmissions": [{"type": "virus", **AT, "turns": 1}]},
         ),
         (
-            "Dashed diamond: a hidden cryptog was last seen here, and may have moved on.",
+            "Dashed hexagon: a hidden cryptog was last seen here, and may have moved on.",
             {},
             {"last_seen": [14]},
         ),
