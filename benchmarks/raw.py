@@ -57,13 +57,22 @@ class Learned:
             f"{kind.name.lower()} {effect:+.2f}"
             for kind, effect in zip(EnemyType, near, strict=True)
         )
-        return f"{self.out / 'raw.svg'}, {self.out / 'raw_rows.svg'}\nworst for the value: {worst}"
+        return f"{self.out / 'raw_rows.svg'}\nworst for the value: {worst}"
 
 
 def measure(options: RawOptions) -> Learned:
-    """Draws both pictures."""
+    """Draws both pictures; without runs, that of the first layer alone."""
+    curves = _draw_curves(options.runs, options.out) if options.runs else {}
+    policy = load_policy(params_of(options.agent))
+    effects = effects_of_enemies(policy, positions_of(policy))
+    (options.out / "raw_rows.svg").write_text(svg(_draw(effects)))
+    return Learned(curves, effects, options.out)
+
+
+def _draw_curves(runs: Sequence[str], out: Path) -> dict[str, Any]:
+    """Draws the curves of runs, and keeps them."""
     curves = {}
-    for run in options.runs:
+    for run in runs:
         rows = list(read_metrics(Path(run)))[::2]
         seed = json.loads((Path(run) / "final_params.json").read_text())["config"]["seed"]
         curves[f"seed {seed}"] = {
@@ -76,12 +85,9 @@ def measure(options: RawOptions) -> Learned:
             line(panel, curve["timesteps"], curve[metric], colour=colour, name=seed)
         label(panel, title, "steps")
     axes[0].legend(loc="lower right", fontsize=7, frameon=False)
-    (options.out / "raw.svg").write_text(svg(figure))
-    (options.out / "raw.json").write_text(to_json({"curves": curves}) + "\n")
-    policy = load_policy(params_of(options.agent))
-    effects = effects_of_enemies(policy, positions_of(policy))
-    (options.out / "raw_rows.svg").write_text(svg(_draw(effects)))
-    return Learned(curves, effects, options.out)
+    (out / "raw.svg").write_text(svg(figure))
+    (out / "raw.json").write_text(to_json({"curves": curves}) + "\n")
+    return curves
 
 
 def positions_of(policy: Policy) -> np.ndarray:

@@ -65,4 +65,6 @@ def type_of(schema: Schema) -> str:
 
 
 if __name__ == "__main__":
-    MESSAGES.with_suffix(".d.ts").write_text(declare(json.loads(MESSAGES.read_text())))
+    types = MESSAGES.with_suffix(".d.ts")
+    types.write_text(declare(json.loads(MESSAGES.read_text())))
+    print(types)
