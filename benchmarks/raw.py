@@ -1,9 +1,10 @@
-"""What an agent learned that reads the board alone: curves of runs, and its first layer."""
+"""Learning curves of agents that read the board alone, and the first layer of one of them."""
 
 import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ CURVES = {
     "stats/programs_owned": "programs owned",
     "stats/win_rate": "wins",
 }
-ENEMY, STUNNED, IN_FIRE = 0, 2, 1  # of `row_tables.PLAYER`: its first table; parts of a symbol
+ENEMIES = 0  # the table of `row_tables.PLAYER.around` with the symbol `enemy`
 GAMES, STEPS, EVERY = 256, 400, 2  # of positions: games, their actions, actions between positions
 LEAST = 50  # positions that show an effect
 
@@ -39,7 +40,7 @@ class RawOptions(Options):
 
 
 @dataclass(frozen=True)
-class Learned:
+class RawFigures:
     """The curves of runs by seed, and the effects of enemies by kind and offset."""
 
     curves: dict[str, dict[str, list[float]]]
@@ -60,13 +61,13 @@ class Learned:
         return f"{self.out / 'raw_rows.svg'}\nworst for the value: {worst}"
 
 
-def measure(options: RawOptions) -> Learned:
+def measure(options: RawOptions) -> RawFigures:
     """Draws both pictures; without runs, that of the first layer alone."""
     curves = _draw_curves(options.runs, options.out) if options.runs else {}
     policy = load_policy(params_of(options.agent))
-    effects = effects_of_enemies(policy, positions_of(policy))
-    (options.out / "raw_rows.svg").write_text(svg(_draw(effects)))
-    return Learned(curves, effects, options.out)
+    effects = measure_effects(policy, play_positions(policy))
+    (options.out / "raw_rows.svg").write_text(svg(_draw_effects(effects)))
+    return RawFigures(curves, effects, options.out)
 
 
 def _draw_curves(runs: Sequence[str], out: Path) -> dict[str, Any]:
@@ -90,20 +91,18 @@ def _draw_curves(runs: Sequence[str], out: Path) -> dict[str, Any]:
     return curves
 
 
-def positions_of(policy: Policy) -> np.ndarray:
+def play_positions(policy: Policy) -> np.ndarray:
     """Records uint8[B, RECORD_SIZE] of positions from games of the agent."""
     import jax
-    import jax.numpy as jnp
 
-    env, network = policy.make()
+    env, _ = policy.make()
+    choose = jax.vmap(partial(policy, policy.params))
 
     def act(carry: Any, key: Any) -> Any:
         observations, states = carry
-        logits, _, _ = network(policy.params, observations)
-        masks = jax.vmap(env.action_mask)(states)
-        chosen, *keys = jax.random.split(key, GAMES + 1)
-        actions = jax.random.categorical(chosen, jnp.where(masks, logits, -jnp.inf))
-        after, states, *_ = jax.vmap(env.step)(jnp.stack(keys), states, actions)
+        keys = jax.random.split(key, (2, GAMES))
+        actions = choose(observations, jax.vmap(env.action_mask)(states), keys[0])
+        after, states, *_ = jax.vmap(env.step)(keys[1], states, actions)
         return (after, states), observations
 
     games = jax.vmap(env.reset)(jax.random.split(jax.random.key(0), GAMES))
@@ -112,11 +111,11 @@ def positions_of(policy: Policy) -> np.ndarray:
     return records.reshape(-1, records.shape[-1])
 
 
-def effects_of_enemies(policy: Policy, records: np.ndarray) -> np.ndarray:
-    """What an enemy adds to the value by the row of its offset from the player.
+def measure_effects(policy: Policy, records: np.ndarray) -> np.ndarray:
+    """The change of the value by the row of an enemy, by its offset from the player.
 
-    To first order: the mean gradient of the value by the sum that its row is part of, times the
-    row. Rows of enemies that are awake, weighted by how often they were in the line of fire.
+    It is of first order: the mean gradient of the value by the sum that the row is part of, times
+    the row. Rows of enemies that are awake, weighted by how often they were in the line of fire.
 
     Returns:
         float[4, 11, 11]: by kind, and offset in rows and columns on the mirrored board; NaN where
@@ -133,17 +132,17 @@ def effects_of_enemies(policy: Policy, records: np.ndarray) -> np.ndarray:
     gradient = np.asarray(jax.grad(value)(policy.params)["params"]["player_bias"])
     table = np.asarray(policy.params["params"]["player"]) @ gradient
     counts = np.bincount(rows_of(records, np)[0].ravel(), minlength=len(table))
-    _, first, symbols, _ = DEFINITION.player.around[ENEMY]
-    shape = REACH, REACH, len(EnemyType), STUNNED, 2
+    _, first, symbols, _ = DEFINITION.player.around[ENEMIES]
+    shape = REACH, REACH, len(EnemyType), 2, 2  # the last two: stunned, in the line of fire
     block = slice(first, first + REACH**2 * symbols)
-    awake = (..., 0, slice(None))
+    awake = ..., 0, slice(None)
     weights, rows = counts[block].reshape(shape)[awake], table[block].reshape(shape)[awake]
-    seen = weights.sum(axis=-1)
-    mean = (weights * rows).sum(axis=-1) / np.maximum(seen, 1)
-    return np.moveaxis(np.where(seen < LEAST, np.nan, mean), -1, 0)
+    count = weights.sum(axis=-1)
+    mean = (weights * rows).sum(axis=-1) / np.maximum(count, 1)
+    return np.moveaxis(np.where(count < LEAST, np.nan, mean), -1, 0)
 
 
-def _draw(effects: np.ndarray) -> Any:
+def _draw_effects(effects: np.ndarray) -> Any:
     most = float(np.nanmax(np.abs(effects)))
     title = "What an enemy adds to the value, by its offset from the player (exit up and right)"
     figure, axes = panels(title, 4, height=3.2, columns=2)

@@ -58,9 +58,10 @@ class Together:
 
     def obey(self, order: Order) -> None:
         """Begins or ends a training."""
-        training_id, stop = order["number"], TrainingStop()
+        training_id = order["number"]
         with self._lock:
             if "argv" in order:
+                stop = TrainingStop()
                 thread = threading.Thread(target=self._answer, args=(order, stop))
                 self._open[training_id] = thread, stop
                 thread.start()
@@ -122,9 +123,10 @@ class Together:
     def _make_evaluate(self, env: Environment, network: Network, config: TrainConfig) -> Evaluate:
         """The function that evaluates params: compiled once for all that play the same games."""
         how = id(network), config.report.eval_episodes, config.run.seed
-        if how not in self._evaluations:
-            self._evaluations[how] = make_evaluate(env, network, config)
-        return self._evaluations[how]
+        with self._lock:
+            if how not in self._evaluations:
+                self._evaluations[how] = make_evaluate(env, network, config)
+            return self._evaluations[how]
 
 
 def main() -> int:

@@ -20,7 +20,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 
 def problems(value: Any, schema: dict[str, Any], where: str = "") -> list[str]:
-    """What of a JSON value is not as a schema says; of JSON Schema, the words that ours uses."""
+    """The places where a JSON value differs from a schema, by the part of JSON Schema in use."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return problems(value, MESSAGES["$defs"][name], f"{where}:{name}")
@@ -64,7 +64,7 @@ def _in_array(value: Any, schema: dict[str, Any], where: str) -> Iterator[str]:
 
 
 def problems_of_request(message: dict[str, Any]) -> list[str]:
-    """What is wrong with a request as the page sends it."""
+    """The places where a request differs from the schema."""
     name = message.get("do")
     if name not in EXCHANGES:
         return [f"do: {name!r} is unknown"]
@@ -73,7 +73,7 @@ def problems_of_request(message: dict[str, Any]) -> list[str]:
 
 
 def problems_of_answer(name: str, answer: dict[str, Any]) -> list[str]:
-    """What is wrong with the answer to a request."""
+    """The places where the answer to a request differs from the schema."""
     fields = {field: value for field, value in answer.items() if field != "id"}
     failure = {"$ref": "#/$defs/Failure"}
     return problems(fields, failure if "error" in fields else EXCHANGES[name]["answer"], name)

@@ -1,4 +1,4 @@
-"""What the page's JavaScript sends, and reads of answers, is what `messages.json` has."""
+"""`messages.json` has all that the page's JavaScript sends, and reads of answers."""
 
 import json
 from pathlib import Path
