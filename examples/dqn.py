@@ -30,13 +30,13 @@ from hackmatrix.learning.trainer.algorithm import (
     PolicyOutput,
     SampledActions,
     Scalars,
+    Setup,
     UpdateContext,
 )
 from hackmatrix.learning.trainer.gradients import StepMetrics, clip_by_global_norm, gradient_step
 from hackmatrix.learning.trainer.hyperparameters import Hyperparameters
 from hackmatrix.learning.trainer.keys import Purpose
 from hackmatrix.learning.trainer.rollout import Rollout
-from hackmatrix.learning.trainer.setup import Setup
 
 Array = jax.Array
 

@@ -18,13 +18,13 @@ from hackmatrix.agents.search.rollouts import SearchSettings, improve
 from hackmatrix.environments.interface.environment import PyTree
 from hackmatrix.environments.interface.metric import Metric, Over, Shown
 from hackmatrix.learning.algorithms.config import ExpertIterationConfig
-from hackmatrix.learning.algorithms.value_loss import value_loss
 from hackmatrix.learning.trainer.algorithm import (
     Learned,
     LearnerState,
     PolicyOutput,
     SampledActions,
     Scalars,
+    Setup,
     UpdateContext,
 )
 from hackmatrix.learning.trainer.batches import (
@@ -39,7 +39,7 @@ from hackmatrix.learning.trainer.gradients import (
 )
 from hackmatrix.learning.trainer.hyperparameters import Hyperparameters
 from hackmatrix.learning.trainer.rollout import Rollout
-from hackmatrix.learning.trainer.setup import Setup
+from hackmatrix.learning.trainer.values import value_loss
 
 Array = jax.Array
 

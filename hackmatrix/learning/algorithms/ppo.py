@@ -14,13 +14,13 @@ from hackmatrix.agents.networks import distribution
 from hackmatrix.environments.interface.environment import PyTree
 from hackmatrix.environments.interface.metric import Metric
 from hackmatrix.learning.algorithms.config import PPOConfig
-from hackmatrix.learning.algorithms.value_loss import clipped_value_terms, value_terms
 from hackmatrix.learning.trainer.algorithm import (
     Learned,
     LearnerState,
     PolicyOutput,
     SampledActions,
     Scalars,
+    Setup,
     UpdateContext,
 )
 from hackmatrix.learning.trainer.batches import (
@@ -36,7 +36,7 @@ from hackmatrix.learning.trainer.gradients import (
 )
 from hackmatrix.learning.trainer.hyperparameters import Hyperparameters
 from hackmatrix.learning.trainer.rollout import Rollout
-from hackmatrix.learning.trainer.setup import Setup
+from hackmatrix.learning.trainer.values import clipped_value_terms, value_terms
 
 Array = jax.Array
 

@@ -27,6 +27,7 @@ from hackmatrix.learning.trainer.algorithm import (
     PolicyOutput,
     SampledActions,
     Scalars,
+    Setup,
     UpdateContext,
 )
 from hackmatrix.learning.trainer.batches import (
@@ -41,7 +42,6 @@ from hackmatrix.learning.trainer.gradients import (
 )
 from hackmatrix.learning.trainer.hyperparameters import Hyperparameters
 from hackmatrix.learning.trainer.rollout import Rollout
-from hackmatrix.learning.trainer.setup import Setup
 
 Array = jax.Array
 

@@ -13,18 +13,41 @@ import jax
 import optax
 from flax import struct
 
-from hackmatrix.agents.networks.algorithms import import_algorithm
+from hackmatrix.agents.networks.algorithms import find_algorithm, import_algorithm
+from hackmatrix.agents.networks.network import Network
 from hackmatrix.core.errors import UserError
-from hackmatrix.environments.interface.environment import PyTree
+from hackmatrix.environments.interface.environment import Environment, PyTree
+from hackmatrix.environments.interface.imagination import Imagination
 from hackmatrix.environments.interface.metric import Metric
 from hackmatrix.environments.user_code import convert_errors
 from hackmatrix.learning.trainer.config import AlgorithmConfig
 from hackmatrix.learning.trainer.hyperparameters import Hyperparameters
 from hackmatrix.learning.trainer.keys import UpdateKeys
-from hackmatrix.learning.trainer.setup import Setup
 
 Array = jax.Array
 Scalars = dict[str, Array]
+
+
+class Setup(NamedTuple):
+    """The environment, the network that learns it, and the settings."""
+
+    env: Environment
+    network: Network
+    config: AlgorithmConfig
+    detect_anomaly: bool = False  # whether to search for numbers that are not finite
+    few_kernels: bool = False  # whether starting a kernel costs more than its work: on GPUs
+
+    @property
+    def searches(self) -> bool:
+        """Whether the algorithm searches before each action."""
+        return find_algorithm(self.config.algorithm).searches
+
+    @property
+    def imagination(self) -> Imagination:
+        """The made-up games in which an algorithm searches."""
+        env: Any = self.env  # that has it: see `trainer.py`
+        games: Imagination = env.imagination()
+        return games
 
 
 class InformationState(NamedTuple):

@@ -17,6 +17,7 @@ from hackmatrix.learning.trainer.algorithm import (
     Learned,
     LearnerState,
     Scalars,
+    Setup,
     UpdateContext,
 )
 from hackmatrix.learning.trainer.batches import (
@@ -25,7 +26,6 @@ from hackmatrix.learning.trainer.batches import (
     explained_variance,
     shuffle,
 )
-from hackmatrix.learning.trainer.setup import Setup
 
 Array = jax.Array
 State = TypeVar("State", bound=LearnerState)

@@ -26,6 +26,7 @@ from hackmatrix.learning.trainer import anomalies, measures, seeds
 from hackmatrix.learning.trainer.algorithm import (
     Learned,
     Scalars,
+    Setup,
     UpdateContext,
     make_algorithm,
 )
@@ -36,7 +37,6 @@ from hackmatrix.learning.trainer.keys import Purpose, UpdateKeys, key_for
 from hackmatrix.learning.trainer.levels import LevelProgress
 from hackmatrix.learning.trainer.reward_scale import RewardScale
 from hackmatrix.learning.trainer.rollout import Rollout, RolloutCarry, new_games, play
-from hackmatrix.learning.trainer.setup import Setup
 from hackmatrix.learning.trainer.tasks import number_of_tasks, of_games
 
 Array = jax.Array

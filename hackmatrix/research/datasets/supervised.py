@@ -12,8 +12,8 @@ from hackmatrix.agents.networks import distribution
 from hackmatrix.agents.networks.network import Network, sharing_of
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.interface.environment import PyTree
-from hackmatrix.learning.algorithms.value_loss import value_loss
 from hackmatrix.learning.trainer.seeds import are_finite
+from hackmatrix.learning.trainer.values import value_loss
 
 Array = jax.Array
 

@@ -21,8 +21,8 @@ from hackmatrix.environments.interface.environment import Reflections
 from hackmatrix.learning.algorithms.config import PPOConfig
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.train_options import TrainOptions
+from hackmatrix.learning.trainer.algorithm import Setup
 from hackmatrix.learning.trainer.gradients import norm_with_copies
-from hackmatrix.learning.trainer.setup import Setup
 
 SHAPES: list[dict[str, Any]] = [
     {},

@@ -26,8 +26,8 @@ from hackmatrix.learning.algorithms.expert_iteration import ExpertIteration
 from hackmatrix.learning.reporting.metrics import summarise
 from hackmatrix.learning.run.snapshots import named_leaves
 from hackmatrix.learning.settings.resolve import resolve
+from hackmatrix.learning.trainer.algorithm import Setup
 from hackmatrix.learning.trainer.batches import Batch, Samples
-from hackmatrix.learning.trainer.setup import Setup
 from hackmatrix.learning.trainer.trainer import Trainer
 from hackmatrix.runs.metrics_file import read_metrics
 

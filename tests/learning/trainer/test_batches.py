@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from hackmatrix.learning.algorithms.config import PPOConfig
+from hackmatrix.learning.trainer.batches import Shares, minibatch_indices
 from hackmatrix.learning.trainer.keys import UpdateKeys
-from hackmatrix.learning.trainer.minibatches import Shares, minibatch_indices
 
 
 def groups_of(num_envs: int, num_steps: int, num_minibatches: int) -> int:
