@@ -219,7 +219,7 @@ function draw(card) {
   }
   card.signature = signature;
   card.plot = new Plot(optionsOf(card, lines), data, card.picture);
-  listenToTouch(card.plot);
+  listenToPointers(card.plot);
   listenToClicks(card.plot);
 }
 
@@ -294,7 +294,7 @@ function optionsOf(card, lines) {
       drag: { x: true, y: false, setScale: false, dist: 6 },
       bind: {
         dblclick: () => () => zoomed(null),
-        mouseleave: () => () => moved(null),
+        mouseleave: () => null, // see `listenToPointers`: a finger that is lifted has not left
         click: () => null,
       },
     },
@@ -347,12 +347,16 @@ function rangeOf(card, scale) {
 /** The row that is nearest to a pixel of a plot, as a place on the axis. */
 const nearest = (plot, left) => plot.data[0][plot.posToIdx(left)] ?? null;
 
-function listenToTouch(plot) {
+function listenToPointers(plot) {
   const touch = (event) =>
     event.pointerType !== "mouse" &&
     moved(nearest(plot, event.clientX - plot.over.getBoundingClientRect().left));
   plot.over.addEventListener("pointerdown", touch);
   plot.over.addEventListener("pointermove", touch);
+  plot.over.addEventListener(
+    "pointerleave",
+    (event) => event.pointerType === "mouse" && moved(null),
+  );
 }
 
 /** A click on a checkpoint's mark opens its page, unless the pointer was dragged. */
