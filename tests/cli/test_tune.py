@@ -85,6 +85,7 @@ def test_a_metric_that_no_run_has_ends_the_search(
     assert len(made) == 1
 
 
+@pytest.mark.thorough
 def test_the_winner_is_trained_again_with_seeds_that_no_trial_has_had(
     made: list[TrainConfig], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -182,6 +182,7 @@ def run(*argv: str) -> None:
     assert main(["train", *argv, *TINY]) == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("folder")
 def test_it_is_trained_resumed_and_evaluated(capsys: pytest.CaptureFixture[str]) -> None:
     run("--env", "frog:Frog", "--total-timesteps", "1024", "--run-name", "whole")

@@ -64,6 +64,7 @@ def assert_best_is_kept(run: Path) -> None:
     assert load_policy(run / "best_params.npz").about["update"] == best
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", QUICK)
 def test_a_run_that_faults_meet_ends_as_the_one_that_nothing_met(
     seed: int, tmp_path: Path, undisturbed: Path

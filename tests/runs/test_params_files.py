@@ -251,6 +251,7 @@ def test_a_failed_write_leaves_the_old_file(
     assert len(list(file.parent.iterdir())) == 2
 
 
+@pytest.mark.thorough
 def test_a_small_file_that_would_fill_memory_is_refused_before_it_does(tmp_path: Path) -> None:
     path = tmp_path / "bomb.npz"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -98,6 +98,7 @@ def check_operations(tmp_path: Path, chosen: slice) -> None:
         assert_kept(run)
 
 
+@pytest.mark.thorough
 def test_a_file_operation_that_fails_costs_neither_the_best_nor_the_newest(tmp_path: Path) -> None:
     check_operations(tmp_path, slice(3, None, 24))
 

@@ -289,6 +289,7 @@ def test_a_key_that_is_none_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert line.endswith("; it is off for the rest of this run")
 
 
+@pytest.mark.thorough
 def test_a_host_that_refuses_means_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weights_and_biases, "INIT_SECONDS", 2.0)
     monkeypatch.setenv("WANDB_API_KEY", KEY)

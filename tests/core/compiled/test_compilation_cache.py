@@ -74,6 +74,7 @@ def flipped(content: bytes, place: int) -> bytes:
     return bytes(damaged)
 
 
+@pytest.mark.thorough
 def test_damaged_programs_are_replaced_without_a_word(kept: Path, home: Path) -> None:
     whole = compiled(kept)
     damages = [

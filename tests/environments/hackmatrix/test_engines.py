@@ -58,7 +58,7 @@ def game(state: Any, i: int) -> Any:
     return jax.tree.map(lambda x: x[i], state)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_every_result_is_the_same(of_native: Any) -> None:
     env, (last, steps) = made("jax"), of_native
     np.testing.assert_array_equal(begun(env)[0], begun(made("native"))[0])

@@ -50,7 +50,7 @@ def remade(observe: Callable[[EnvState], jax.Array]) -> Callable[[EnvState], jax
     "form",
     [
         pytest.param(lambda observe: observe, marks=pytest.mark.slow),
-        sharded,
+        pytest.param(sharded, marks=pytest.mark.slow),
         pytest.param(in_pairs, marks=pytest.mark.slow),
         pytest.param(remade, marks=pytest.mark.slow),
     ],

@@ -127,6 +127,7 @@ def test_the_native_engine_imagines_the_same_games(states: list[State]) -> None:
         assert is_saved.sum() > 40
 
 
+@pytest.mark.thorough
 def test_undo_goes_back_to_what_the_player_remembers(states: list[State]) -> None:
     known, undone = _known(states), 0
     remembered = np.array(known.memory.records[:, -1])

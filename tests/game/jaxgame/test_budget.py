@@ -60,6 +60,7 @@ def test_lines_of_the_environment(started: Any) -> None:
     assert sizes == {name: a_tenth_of(LINES[name]) for name in programs}
 
 
+@pytest.mark.thorough
 def test_kernels_of_a_step(started: Any) -> None:
     _, state = started
     actions = jax.ShapeDtypeStruct((GAMES,), jnp.int32)

@@ -24,7 +24,7 @@ EMPTY = """
 
 
 @pytest.mark.thorough
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(legal_states(), st.integers(0, 27))
 def test_every_action_leads_from_a_legal_state_to_one(data: Data, action: int) -> None:
     for engine in ENGINES.values():

@@ -247,6 +247,7 @@ def test_it_ends_with_its_input_or_a_signal_while_a_page_is_open(how: int | None
         assert process.stdout.read() + process.stderr.read() == b""
 
 
+@pytest.mark.thorough
 def test_it_ends_while_a_move_waits_for_a_client_that_reads_nothing() -> None:
     with started("--no-open") as (process, host), tab_of(host) as tab:
         tab.send(json.dumps({"do": "new", "seed": "7", "id": 1}))

@@ -56,7 +56,9 @@ def test_the_metrics_are_those_of_the_last_epoch_made() -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("settings", [{}, {"clip_value_loss": 0.2}])
+@pytest.mark.parametrize(
+    "settings", [{}, pytest.param({"clip_value_loss": 0.2}, marks=pytest.mark.slow)]
+)
 def test_an_update_in_few_kernels_is_the_same(settings: dict[str, Any]) -> None:
     params, measured = trained(updates=1, **settings)
     few, same = trained(updates=1, few_kernels=True, **settings)

@@ -105,6 +105,7 @@ def trained(env: probes.Probe, updates: int) -> tuple[Trainer, Any]:
     return trainer, trainer.run(trainer.init(0), updates)
 
 
+@pytest.mark.thorough
 def test_it_learns_to_pair_observation_and_action() -> None:
     trainer, state = trained(probes.Pairing(), 180)
     state, _ = trainer.take_sums(state)

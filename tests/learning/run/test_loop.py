@@ -733,6 +733,7 @@ def test_the_best_checkpoint_is_the_one_that_was_evaluated(tmp_path: Path) -> No
     assert "evaluation: update 4: mean_return 3, the best\n" in output.getvalue()
 
 
+@pytest.mark.thorough
 def test_evaluations_change_nothing(tmp_path: Path) -> None:
     make, _ = best_at(dict.fromkeys(range(9), 1.0))
     with Console(io.StringIO()) as console:
@@ -837,6 +838,7 @@ class AlwaysOne(probes.Probe):
         return 0, 1.0, True
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("solved_at", "alarms"), [(1.0, []), (1.1, ["return_flat"])])
 def test_a_run_that_solved_its_environment_raises_no_alarm(
     solved_at: float, alarms: list[str], tmp_path: Path
@@ -946,6 +948,7 @@ def test_a_run_of_a_folder_has_its_events_and_its_log_in_logs(tmp_path: Path) ->
     assert not {"events", "log.txt"} & {path.name for path in (tmp_path / "mine").iterdir()}
 
 
+@pytest.mark.thorough
 def test_trackers_are_told_metrics_alarms_and_evaluations(tmp_path: Path) -> None:
     make, _ = best_at({3: 1.0, 6: 3.0, 7: 0.0})
     config = config_in(tmp_path, tensorboard=True, eval_interval=3, lr=1.0, hidden_dim=64)

@@ -48,6 +48,7 @@ def state_of(trainer: Trainer, seed: int) -> TrainState:
     return jax.device_get(trainer.run(trainer.init(seed), 3))
 
 
+@pytest.mark.thorough
 def test_each_agent_is_what_its_seed_alone_makes(tmp_path: Path) -> None:
     config = config_in(tmp_path, **SETTINGS)
     many, alone = (

@@ -157,6 +157,7 @@ def test_the_board_is_painted_long_before_python_is_there(browser: Any, site: Pa
         page.close()
 
 
+@pytest.mark.thorough
 def test_it_opens_without_a_network_once_it_was_opened_and_can_be_installed(
     browser: Any, site: Path
 ) -> None:

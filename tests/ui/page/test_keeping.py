@@ -139,6 +139,7 @@ def test_a_saved_file_has_the_whole_game_wherever_it_is_looked_at(
     assert page.evaluate(TREE) == tree
 
 
+@pytest.mark.thorough
 def test_a_server_that_was_started_anew_gets_the_whole_tree(page: Any) -> None:
     tree = walked(page)
     page.evaluate("hackmatrix.drop()")

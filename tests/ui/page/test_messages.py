@@ -143,6 +143,7 @@ def test_messages_while_playing_coached_and_analysing(
         )
 
 
+@pytest.mark.thorough
 def test_messages_while_watching(browser: Any, watching: str) -> None:
     messages = Messages()
     with opened(browser, watching, prepare=messages.listen) as page:

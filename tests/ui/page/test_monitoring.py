@@ -156,6 +156,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield it
 
 
+@pytest.mark.thorough
 def test_each_environment_has_its_own_axis_and_dashes(browser: Any, mixed: str) -> None:
     with opened(browser, mixed) as page:
         page.locator(f"{RETURN} canvas").wait_for()
@@ -222,6 +223,7 @@ def test_eight_groups_are_told_whole_and_to_everybody(browser: Any, many: str) -
                 assert page.evaluate(TOO_SMALL) == []
 
 
+@pytest.mark.thorough
 def test_runs_are_folded_and_nan_is_an_alarm(browser: Any, many: str) -> None:
     with opened(browser, many) as page:
         assert "24 of 25 runs are shown" in page.inner_text("#runs-panel summary >> nth=0")

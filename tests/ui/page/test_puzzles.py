@@ -32,6 +32,7 @@ def puzzle_shown(page: Any) -> int:
     return int(page.evaluate("() => hackmatrix.position.task.number"))
 
 
+@pytest.mark.thorough
 def test_a_right_answer_raises_rating_and_row_and_a_wrong_one_ends_it(page: Any) -> None:
     page.evaluate("() => localStorage.removeItem('hackmatrix-puzzles')")
     page.click("#my-games")

@@ -66,6 +66,7 @@ def test_one_key_shows_what_the_moves_cost_and_each_before_it_was_played(
     assert Axe().run(page).response["violations"] == []
 
 
+@pytest.mark.thorough
 def test_a_suggestion_says_why_and_a_hundred_games_are_counted(lost: tuple[Any, int]) -> None:
     page, steps = lost
     page.click("#review")

@@ -186,6 +186,7 @@ def test_at_a_host_links_lead_to_the_page(browser: Any, sites: dict[str | None, 
         assert press(page, "#share-end")[0] == f"{STRIP}\n{PUBLIC}{AT_THE_START}"
 
 
+@pytest.mark.thorough
 def test_the_dialog_of_the_system_shares_where_there_is_one(
     browser: Any, sites: dict[str | None, Path]
 ) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from axe_playwright_python.sync_playwright import Axe
 from browser import fresh, opened, press, settled
 
@@ -26,6 +27,7 @@ def room(page: Any, number: int) -> None:
     )
 
 
+@pytest.mark.thorough
 def test_a_newcomer_learns_in_six_rooms_and_then_plays(browser: Any, address: str) -> None:
     with opened(browser, address) as page:
         assert page.inner_text("#goal-title") == "Stage 1 of 8: reach the exit"

@@ -108,6 +108,7 @@ def sessions() -> list[Checked]:
     return [session() for session in SESSIONS]
 
 
+@pytest.mark.thorough
 def test_messages_are_those_of_the_schema(sessions: list[Checked]) -> None:
     """And all of them: what no session says is no part of it."""
     assert set().union(*(page.names for page in sessions)) == set(EXCHANGES)

@@ -156,6 +156,7 @@ def test_games_from_here_are_counted_on_and_tell_how_they_ended() -> None:
         assert stages == 8 if won else 0 <= stages < 8
 
 
+@pytest.mark.thorough
 def test_games_from_here_go_together_and_end_as_each_alone(lost: Session) -> None:
     """Speed by counting: the network is asked once for all games that go on, not once for each."""
     lost.handle({"do": "go", "node": lost.tree.end(0) - 6})
