@@ -182,10 +182,6 @@ class RunFolder:
                 with contextlib.suppress(OSError):  # something else was put there
                     self.path.rmdir()
 
-    def has_checkpoint(self, update: int) -> bool:
-        """Whether the run has a checkpoint of this update."""
-        return any(checkpoint.update == update for checkpoint in checkpoints_of(self.path))
-
     def newest_checkpoint(self) -> Path | None:
         """The folder of the newest checkpoint; None if there is none."""
         checkpoints = checkpoints_of(self.path)
