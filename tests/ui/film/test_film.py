@@ -53,14 +53,14 @@ def test_all_formats_are_written(game: Path, capsys: pytest.CaptureFixture[str])
 @pytest.mark.thorough
 def test_the_film_of_the_readme_is_the_documented_one(tmp_path: Path) -> None:
     (line,) = re.findall(
-        r"^hackmatrix (replay docs/won.json .*)$", (DOCS / "page.md").read_text(), re.M
+        r"^hackmatrix (replay docs/raw_won.json .*)$", (DOCS / "page.md").read_text(), re.M
     )
     words = [str(tmp_path / "won.gif") if word == "docs/won.gif" else word for word in line.split()]
-    assert main([str(ROOT / word) if word == "docs/won.json" else word for word in words]) == 0
+    assert main([str(ROOT / word) if word == "docs/raw_won.json" else word for word in words]) == 0
     with Image.open(tmp_path / "won.gif") as film, Image.open(DOCS / "won.gif") as kept:
         assert (film.n_frames, film.size) == (kept.n_frames, kept.size)
     assert (DOCS / "won.gif").stat().st_size < 500_000
-    *_, last = load_replay(DOCS / "won.json").states()
+    *_, last = load_replay(DOCS / "raw_won.json").states()
     assert last.over == "won"
 
 
