@@ -169,6 +169,8 @@ def test_what_was_not_measured_is_no_alarm() -> None:
 def test_few_of_many_broken_metrics_are_named() -> None:
     (alarm,) = alarms([{f"train/{name}": math.nan for name in "abcde"}])
     assert alarm.message.startswith("train/a, train/b, train/c and 2 more are not finite: ")
+    (alarm,) = alarms([{f"train/{name}": math.nan for name in "abc"}])
+    assert alarm.message.startswith("train/a, train/b, train/c are not finite: ")
 
 
 def noisy(chance: random.Random, curve: Callable[[int], float], rows: int) -> list[Row]:

@@ -18,12 +18,13 @@ from small_runs import run_of
 from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.network import unroll
 from hackmatrix.agents.roster.batch_players import network_player
+from hackmatrix.core.devices import mesh
 from hackmatrix.core.errors import UserError
 from hackmatrix.learning.algorithms.config import PPOConfig
 from hackmatrix.learning.reporting.metrics import LEARNER_METRICS, summarise
 from hackmatrix.learning.run.snapshots import arrays_of
 from hackmatrix.learning.settings.train_options import TrainOptions
-from hackmatrix.learning.trainer.batches import with_advantages
+from hackmatrix.learning.trainer.batches import Batch, Minibatches, shuffle, with_advantages
 from hackmatrix.learning.trainer.keys import UpdateKeys
 from hackmatrix.learning.trainer.rollout import play
 from hackmatrix.learning.trainer.trainer import Trainer, TrainState
@@ -143,6 +144,16 @@ def test_a_batch_keeps_its_sequences() -> None:
     batch = with_advantages(rollout, trainer.hyper)
     assert batch.samples.action.shape == (CONFIG.num_steps, CONFIG.num_envs)
     assert batch.carry.shape == (CONFIG.num_envs, 16)
+
+    def minibatches(batch: Batch) -> Minibatches:
+        return shuffle(trainer.setup, batch, keys, jnp.int32(0), measure_advantages=True)
+
+    one_device = jax.tree.map(lambda x: x[None], batch)
+    (indices,), (mean, deviation) = jax.vmap(minibatches, axis_name=mesh.AXIS)(one_device)
+    for games, *of_these in zip(indices, mean[0], deviation[0], strict=True):
+        advantages = batch.samples.advantage[:, games]
+        expected = [jnp.mean(advantages), jnp.std(advantages)]
+        np.testing.assert_allclose(of_these, expected, rtol=1e-5)
 
 
 def test_the_carry_is_part_of_a_checkpoint() -> None:

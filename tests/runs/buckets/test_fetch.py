@@ -75,6 +75,7 @@ def test_an_older_folder_becomes_like_the_bucket(fake: FakeBucket, tmp_path: Pat
     assert contents(here) == {
         name: content for name, content in contents(there).items() if "params_20" not in name
     }
+    assert not any("checkpoints/30/" in call for call in fake.calls)  # it was there already
 
 
 def test_a_damaged_copy_here_is_replaced(fake: FakeBucket, tmp_path: Path) -> None:
