@@ -8,6 +8,7 @@ places; it is not used.
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import flax.linen as nn
@@ -15,7 +16,6 @@ import jax
 import jax.numpy as jnp
 
 from hackmatrix.agents.networks.architectures import NetworkConfig
-from hackmatrix.agents.networks.feature_network import default_platform
 from hackmatrix.agents.networks.mlp import Dense, relu
 from hackmatrix.agents.networks.network import Network
 from hackmatrix.agents.networks.rows import (
@@ -37,7 +37,9 @@ from hackmatrix.game.rules.observation import FEATURE_SIZE, RECORD_SIZE
 
 Array = jax.Array
 
-_AT_ONCE = 1024  # records whose rows are counted at once where XLA sums them
+# Records whose rows XLA sums at once: more take more memory, fewer more kernels.
+_AT_ONCE = 1024
+_AT_ONCE_ON_GPUS = 8192
 # Of the first weights, of which some 80 and 30 are summed: small beside what a row learns.
 _SPREAD = {"player": 0.02, "direction": 0.03}
 
@@ -149,38 +151,61 @@ def sum_rows(records: Array, player: Array, direction: Array) -> tuple[Array, Ar
         player: float32[PLAYER_ROWS, H].
         direction: float32[DIRECTION_ROWS, D].
     """
-    if _sums_natively():
-        return _native_sums(records, player, direction)
-    of_player, of_directions = rows_of(records, jnp)
-    flat = of_directions.reshape(-1, of_directions.shape[-1])
-    sums = _counted_sums(flat, direction)
-    return _counted_sums(of_player, player), sums.reshape(len(records), NUM_DIRECTIONS, -1)
+    sums = _native_sums if _has_native_engine() else _counted_sums
+    return sums(records, player, direction)
 
 
-def _sums_natively() -> bool:
-    """Whether JAX runs on CPUs and the native engine is there."""
-    return default_platform() == "cpu" and engine_of("auto").NAME == "native"
+def _has_native_engine() -> bool:
+    return engine_of("auto").NAME == "native"
 
 
-def _counted_sums(rows: Array, weights: Array) -> Array:
-    """float32[B, H]: the sums of rows int32[B, P], as products with how often each is there.
+def _counted_sums(
+    records: Array, player: Array, direction: Array, *, at_once: int = _AT_ONCE
+) -> tuple[Array, Array]:
+    """`sum_rows` by products with how often each row is there.
 
     So accelerators add them in the same order every time, in the backward pass too.
     """
 
-    @jax.checkpoint
-    def one(rows: Array) -> Array:
-        counts = jnp.zeros(len(weights)).at[rows].add(1.0)
-        return counts.at[0].set(0.0) @ weights
+    def of_table(rows: Array, weights: Array) -> Array:  # int32[B, P] -> float32[B, H]
+        @jax.checkpoint
+        def of_record(rows: Array) -> Array:
+            counts = jnp.zeros(len(weights)).at[rows].add(1.0)
+            return counts.at[0].set(0.0) @ weights
 
-    return jax.lax.map(one, rows, batch_size=_AT_ONCE)
+        return jax.lax.map(of_record, rows, batch_size=at_once)
+
+    of_player, of_directions = rows_of(records, jnp)
+    sums = of_table(of_directions.reshape(-1, of_directions.shape[-1]), direction)
+    return of_table(of_player, player), sums.reshape(len(records), NUM_DIRECTIONS, -1)
+
+
+def _gathered_sums(records: Array, player: Array, direction: Array) -> tuple[Array, Array]:
+    """`sum_rows` row by row, in few kernels on GPUs; TPUs gather slowly."""
+
+    def of_record(record: Array) -> tuple[Array, Array]:
+        rows = rows_of(record[None], jnp)
+        own, others = (
+            jnp.sum(weights[of_view] * (of_view > 0)[..., None], axis=-2)[0]
+            for weights, of_view in zip((player, direction), rows, strict=True)
+        )
+        return own, others
+
+    sums: tuple[Array, Array] = jax.lax.map(of_record, records, batch_size=_AT_ONCE_ON_GPUS)
+    return sums
 
 
 @jax.custom_vjp
 def _native_sums(records: Array, player: Array, direction: Array) -> tuple[Array, Array]:
     from hackmatrix.game.native import xla
 
-    return xla.row_sums(records, DEFINITION.arrays(), player, direction)
+    def natively(records: Array, player: Array, direction: Array) -> tuple[Array, Array]:
+        return xla.row_sums(records, DEFINITION.arrays(), player, direction)
+
+    sums: tuple[Array, Array] = jax.lax.platform_dependent(
+        records, player, direction, cpu=natively, cuda=_gathered_sums, default=_counted_sums
+    )
+    return sums
 
 
 def _forward(records: Array, player: Array, direction: Array) -> tuple[tuple[Array, Array], Array]:
@@ -191,7 +216,24 @@ def _backward(records: Array, gradients: tuple[Array, Array]) -> tuple[None, Arr
     from hackmatrix.game.native import xla
 
     counts = PLAYER_ROWS, DIRECTION_ROWS
-    return None, *xla.row_gradients(records, DEFINITION.arrays(), counts, *gradients)
+
+    def natively(records: Array, *gradients: Array) -> tuple[Array, Array]:
+        return xla.row_gradients(records, DEFINITION.arrays(), counts, *gradients)
+
+    def by_counts(
+        records: Array, *gradients: Array, at_once: int = _AT_ONCE
+    ) -> tuple[Array, Array]:
+        sums = partial(_counted_sums, records, at_once=at_once)
+        tables = [jnp.zeros((n, g.shape[-1])) for n, g in zip(counts, gradients, strict=True)]
+        _, pull_back = jax.vjp(sums, *tables)
+        result: tuple[Array, Array] = pull_back(gradients)
+        return result
+
+    on_gpus = partial(by_counts, at_once=_AT_ONCE_ON_GPUS)
+    of_tables: tuple[Array, Array] = jax.lax.platform_dependent(
+        records, *gradients, cpu=natively, cuda=on_gpus, default=by_counts
+    )
+    return None, *of_tables
 
 
 _native_sums.defvjp(_forward, _backward)

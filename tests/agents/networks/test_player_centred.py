@@ -67,15 +67,27 @@ def test_sums_and_gradients_are_those_of_the_rows(monkeypatch: pytest.MonkeyPatc
     gradients = []
     for is_native in (True, False):
         monkeypatch.setattr(
-            player_centred, "_sums_natively", lambda yes=is_native: yes and native.available
+            player_centred, "_has_native_engine", lambda yes=is_native: yes and native.available
         )
         (_, sums), gradient = jax.jit(jax.value_and_grad(loss, has_aux=True))(tables())
         np.testing.assert_allclose(sums[0], of_player, atol=1e-4)
         np.testing.assert_allclose(sums[1], of_directions, atol=1e-4)
         gradients.append(gradient)
+    on_gpus = player_centred._gathered_sums(jnp.asarray(records()), *map(jnp.asarray, tables()))
+    for one, other in zip(on_gpus, sums, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-4)
     for one, other in zip(*gradients, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-2)
         assert not one[0].any()  # row 0 is none
+
+
+@pytest.mark.parametrize("platform", ["cuda", "tpu"])
+def test_accelerators_do_without_the_native_engine(platform: str) -> None:
+    def loss(weights: Any) -> Any:
+        return sum(x.sum() for x in player_centred.sum_rows(jnp.asarray(records()), *weights))
+
+    exported = jax.export.export(jax.jit(jax.grad(loss)), platforms=[platform])(tables())
+    assert "hackmatrix_row" not in exported.mlir_module()
 
 
 @needs_native

@@ -1,0 +1,62 @@
+"""Runs a command of `hackmatrix` with some rows of the network `player_centred` left out.
+
+    python -m benchmarks.ablation board train --config raw --total-timesteps 12_000_000
+
+Params of such a run are read by the same variant alone.
+"""
+
+import sys
+from collections.abc import Sequence
+
+from hackmatrix.agents.networks import row_tables
+from hackmatrix.agents.networks.row_tables import Joint, Symbol, View
+
+
+def _without_sums(view: View) -> View:
+    """Without the distances to the exit."""
+    return view._replace(joint=tuple(j for j in view.joint if "exit_distance" not in str(j)))
+
+
+def _board() -> None:
+    """Only what lies on the board: no line of fire, no distances."""
+    row_tables.SYMBOLS |= {
+        "enemy": Symbol("enemy_type stunned", lambda e, stunned: e and 2 * e - 1 + stunned),
+        "transmission": Symbol("transmission turns", lambda t, turns: t and 1 + turns),
+    }
+    row_tables.PLAYER = _without_sums(row_tables.PLAYER)
+    row_tables.DIRECTION = _without_sums(row_tables.DIRECTION)
+
+
+def _alone(view: View) -> View:
+    """Without joint rows, of which one has to stay."""
+    return view._replace(joint=(Joint((((0, 0), "piece"),)),))
+
+
+def _offsets() -> None:
+    """What lies at each offset, without rows of several cells together."""
+    row_tables.PLAYER = _alone(row_tables.PLAYER)
+    row_tables.DIRECTION = _alone(row_tables.DIRECTION)
+
+
+def _one_view() -> None:
+    """Without the views from where a step leads: they show the player's numbers alone."""
+    row_tables.DIRECTION = _alone(row_tables.DIRECTION)._replace(around=())
+
+
+VARIANTS = {"board": _board, "offsets": _offsets, "one-view": _one_view}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command."""
+    variant, *command = sys.argv[1:] if argv is None else argv
+    if variant not in VARIANTS:
+        print(f"ablation: a variant is one of {', '.join(VARIANTS)}; got {variant}")
+        return 2
+    VARIANTS[variant]()
+    from hackmatrix.cli.main import main  # which reads the tables
+
+    return main(command)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
