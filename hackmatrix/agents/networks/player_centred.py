@@ -151,7 +151,7 @@ def sum_rows(records: Array, player: Array, direction: Array) -> tuple[Array, Ar
         player: float32[PLAYER_ROWS, H].
         direction: float32[DIRECTION_ROWS, D].
     """
-    sums = _native_sums if _has_native_engine() else _counted_sums
+    sums = _sums_by_platform if _has_native_engine() else _counted_sums
     return sums(records, player, direction)
 
 
@@ -196,7 +196,8 @@ def _gathered_sums(records: Array, player: Array, direction: Array) -> tuple[Arr
 
 
 @jax.custom_vjp
-def _native_sums(records: Array, player: Array, direction: Array) -> tuple[Array, Array]:
+def _sums_by_platform(records: Array, player: Array, direction: Array) -> tuple[Array, Array]:
+    """`sum_rows` in the way of the platform that the program is lowered for."""
     from hackmatrix.game.native import xla
 
     def natively(records: Array, player: Array, direction: Array) -> tuple[Array, Array]:
@@ -209,7 +210,7 @@ def _native_sums(records: Array, player: Array, direction: Array) -> tuple[Array
 
 
 def _forward(records: Array, player: Array, direction: Array) -> tuple[tuple[Array, Array], Array]:
-    return _native_sums(records, player, direction), records
+    return _sums_by_platform(records, player, direction), records
 
 
 def _backward(records: Array, gradients: tuple[Array, Array]) -> tuple[None, Array, Array]:
@@ -236,4 +237,4 @@ def _backward(records: Array, gradients: tuple[Array, Array]) -> tuple[None, Arr
     return None, *of_tables
 
 
-_native_sums.defvjp(_forward, _backward)
+_sums_by_platform.defvjp(_forward, _backward)
