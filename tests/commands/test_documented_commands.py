@@ -165,7 +165,7 @@ ROWS = [
     Row(r"\.venv-targets/bin/hackmatrix bench target", "--num-envs 256", "nothing was measured"),
     Row(r"hackmatrix analyse", prints="network"),
     Row(r"hackmatrix serve|hackmatrix-game", prints=r'"actionIndex"|"validActions"|"observation"'),
-    Row(r"python -m benchmarks.ablation \S+ train", TRAIN, "done after 2 updates", PARAMS),
+    Row(r"python scripts/ablation.py \S+ train", TRAIN, "done after 2 updates", PARAMS),
     Row(r"python -m benchmarks.kernels", "--num-envs 16 --repeats 1"),
     Row(r"python -m benchmarks.mutation", "--count 1", prints="killed"),
     Row(

@@ -1,10 +1,11 @@
 """Runs a command of `hackmatrix` with some rows of the network `player_centred` left out.
 
-    python -m benchmarks.ablation board train --config raw --total-timesteps 12_000_000
+    python scripts/ablation.py board train --config raw --total-timesteps 12_000_000
 
 Params of such a run are read by the same variant alone.
 """
 
+import argparse
 import sys
 from collections.abc import Sequence
 
@@ -48,14 +49,16 @@ VARIANTS = {"board": _board, "offsets": _offsets, "one-view": _one_view}
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command."""
-    variant, *command = sys.argv[1:] if argv is None else argv
-    if variant not in VARIANTS:
-        print(f"ablation: a variant is one of {', '.join(VARIANTS)}; got {variant}")
-        return 2
-    VARIANTS[variant]()
-    from hackmatrix.cli.main import main  # which reads the tables
+    parser = argparse.ArgumentParser(
+        prog="python scripts/ablation.py", description=f"{(__doc__ or '').partition('.')[0]}."
+    )
+    parser.add_argument("variant", choices=VARIANTS, help="what is left")
+    parser.add_argument("command", nargs=argparse.REMAINDER, help="train ..., evaluate ...")
+    chosen = parser.parse_args(argv)
+    VARIANTS[chosen.variant]()
+    from hackmatrix.cli.main import main as run_command  # which reads the tables
 
-    return main(command)
+    return run_command(chosen.command)
 
 
 if __name__ == "__main__":
