@@ -69,7 +69,7 @@ SLOW = re.compile(
     r".*(?:bench compile|bench target|make bench|make classic|make docs|make targets|--search |@|"
     r"conformance|puzzles -o|page_pictures|"
     r"analyse|--curricul|"
-    r"bench env --play|bench train --obs|verify \S+npz|--sampler random|--objective pareto|"
+    r"--kernels xla|bench env --play|bench train --obs|verify \S+npz|--sampler random|--objective pareto|"
     r"--coordinator 10|scripts/optuna|"
     r"benchmarks\.(?:search|mutation|recipe|learners|scaling --rep|"
     r"coverage|figures|kernels|profile|tuning)|"
