@@ -26,7 +26,7 @@ EDITS = {
             "        ProgramId.HACK: cells.siphoned",
             "        ProgramId.PATCH: player.hp < PLAYER_HP,\n",
         ),
-        (",\n            energy=saturate(player.energy", " + (number == ProgramId.PATCH)"),
+        (",\n            energy=saturate(player.energy", " + (program == ProgramId.PATCH)"),
     ],
     "game/drawing/shapes.py": [("}\n\nSHAPES =", '    "PATCH": _filled(_CROSS),\n')],
     "ui/session/descriptions.py": [
