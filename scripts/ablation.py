@@ -13,9 +13,10 @@ from hackmatrix.agents.networks import row_tables
 from hackmatrix.agents.networks.row_tables import Joint, Symbol, View
 
 
-def _without_sums(view: View) -> View:
+def _without_distances(view: View) -> View:
     """Without the distances to the exit."""
-    return view._replace(joint=tuple(j for j in view.joint if "exit_distance" not in str(j)))
+    others = (j for j in view.joint if all(symbol != "exit_distance" for _, symbol in j.cells))
+    return view._replace(joint=tuple(others))
 
 
 def _board() -> None:
@@ -24,24 +25,24 @@ def _board() -> None:
         "enemy": Symbol("enemy_type stunned", lambda e, stunned: e and 2 * e - 1 + stunned),
         "transmission": Symbol("transmission turns", lambda t, turns: t and 1 + turns),
     }
-    row_tables.PLAYER = _without_sums(row_tables.PLAYER)
-    row_tables.DIRECTION = _without_sums(row_tables.DIRECTION)
+    row_tables.PLAYER = _without_distances(row_tables.PLAYER)
+    row_tables.DIRECTION = _without_distances(row_tables.DIRECTION)
 
 
-def _alone(view: View) -> View:
+def _without_joint_rows(view: View) -> View:
     """Without joint rows, of which one has to stay."""
     return view._replace(joint=(Joint((((0, 0), "piece"),)),))
 
 
 def _offsets() -> None:
-    """What lies at each offset, without rows of several cells together."""
-    row_tables.PLAYER = _alone(row_tables.PLAYER)
-    row_tables.DIRECTION = _alone(row_tables.DIRECTION)
+    """Offsets alone, without rows of several cells together."""
+    row_tables.PLAYER = _without_joint_rows(row_tables.PLAYER)
+    row_tables.DIRECTION = _without_joint_rows(row_tables.DIRECTION)
 
 
 def _one_view() -> None:
     """Without the views from where a step leads: they show the player's numbers alone."""
-    row_tables.DIRECTION = _alone(row_tables.DIRECTION)._replace(around=())
+    row_tables.DIRECTION = _without_joint_rows(row_tables.DIRECTION)._replace(around=())
 
 
 VARIANTS = {"board": _board, "offsets": _offsets, "one-view": _one_view}

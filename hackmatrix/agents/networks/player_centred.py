@@ -141,18 +141,61 @@ class Views(nn.Module):
         return jnp.concatenate([steps, logits[:, NUM_DIRECTIONS:]], axis=1), value[..., 0]
 
 
+@jax.custom_vjp
 def sum_rows(records: Array, player: Array, direction: Array) -> tuple[Array, Array]:
     """The sums of the rows of B records, float32[B, H] and float32[B, 4, D].
 
-    On CPUs the native engine does it, where it is there.
+    It goes by the platform that the program is lowered for: on CPUs the native engine does it,
+    where it is there.
 
     Args:
         records: uint8[B, RECORD_SIZE].
         player: float32[PLAYER_ROWS, H].
         direction: float32[DIRECTION_ROWS, D].
     """
-    sums = _sums_by_platform if _has_native_engine() else _counted_sums
-    return sums(records, player, direction)
+
+    def natively(records: Array, player: Array, direction: Array) -> tuple[Array, Array]:
+        from hackmatrix.game.native import xla
+
+        return xla.row_sums(records, DEFINITION.arrays(), player, direction)
+
+    on_cpus = natively if _has_native_engine() else _counted_sums
+    sums: tuple[Array, Array] = jax.lax.platform_dependent(
+        records, player, direction, cpu=on_cpus, cuda=_gathered_sums, default=_counted_sums
+    )
+    return sums
+
+
+def _forward(records: Array, player: Array, direction: Array) -> tuple[tuple[Array, Array], Array]:
+    return sum_rows(records, player, direction), records
+
+
+def _backward(records: Array, gradients: tuple[Array, Array]) -> tuple[None, Array, Array]:
+    counts = PLAYER_ROWS, DIRECTION_ROWS
+
+    def natively(records: Array, *gradients: Array) -> tuple[Array, Array]:
+        from hackmatrix.game.native import xla
+
+        return xla.row_gradients(records, DEFINITION.arrays(), counts, *gradients)
+
+    def by_counts(
+        records: Array, *gradients: Array, at_once: int = _AT_ONCE
+    ) -> tuple[Array, Array]:
+        sums = partial(_counted_sums, records, at_once=at_once)
+        tables = [jnp.zeros((n, g.shape[-1])) for n, g in zip(counts, gradients, strict=True)]
+        _, pull_back = jax.vjp(sums, *tables)
+        result: tuple[Array, Array] = pull_back(gradients)
+        return result
+
+    on_cpus = natively if _has_native_engine() else by_counts
+    on_gpus = partial(by_counts, at_once=_AT_ONCE_ON_GPUS)
+    of_tables: tuple[Array, Array] = jax.lax.platform_dependent(
+        records, *gradients, cpu=on_cpus, cuda=on_gpus, default=by_counts
+    )
+    return None, *of_tables
+
+
+sum_rows.defvjp(_forward, _backward)
 
 
 def _has_native_engine() -> bool:
@@ -193,48 +236,3 @@ def _gathered_sums(records: Array, player: Array, direction: Array) -> tuple[Arr
 
     sums: tuple[Array, Array] = jax.lax.map(of_record, records, batch_size=_AT_ONCE_ON_GPUS)
     return sums
-
-
-@jax.custom_vjp
-def _sums_by_platform(records: Array, player: Array, direction: Array) -> tuple[Array, Array]:
-    """`sum_rows` in the way of the platform that the program is lowered for."""
-    from hackmatrix.game.native import xla
-
-    def natively(records: Array, player: Array, direction: Array) -> tuple[Array, Array]:
-        return xla.row_sums(records, DEFINITION.arrays(), player, direction)
-
-    sums: tuple[Array, Array] = jax.lax.platform_dependent(
-        records, player, direction, cpu=natively, cuda=_gathered_sums, default=_counted_sums
-    )
-    return sums
-
-
-def _forward(records: Array, player: Array, direction: Array) -> tuple[tuple[Array, Array], Array]:
-    return _sums_by_platform(records, player, direction), records
-
-
-def _backward(records: Array, gradients: tuple[Array, Array]) -> tuple[None, Array, Array]:
-    from hackmatrix.game.native import xla
-
-    counts = PLAYER_ROWS, DIRECTION_ROWS
-
-    def natively(records: Array, *gradients: Array) -> tuple[Array, Array]:
-        return xla.row_gradients(records, DEFINITION.arrays(), counts, *gradients)
-
-    def by_counts(
-        records: Array, *gradients: Array, at_once: int = _AT_ONCE
-    ) -> tuple[Array, Array]:
-        sums = partial(_counted_sums, records, at_once=at_once)
-        tables = [jnp.zeros((n, g.shape[-1])) for n, g in zip(counts, gradients, strict=True)]
-        _, pull_back = jax.vjp(sums, *tables)
-        result: tuple[Array, Array] = pull_back(gradients)
-        return result
-
-    on_gpus = partial(by_counts, at_once=_AT_ONCE_ON_GPUS)
-    of_tables: tuple[Array, Array] = jax.lax.platform_dependent(
-        records, *gradients, cpu=natively, cuda=on_gpus, default=by_counts
-    )
-    return None, *of_tables
-
-
-_sums_by_platform.defvjp(_forward, _backward)

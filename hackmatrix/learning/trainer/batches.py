@@ -161,9 +161,9 @@ def minibatch_indices(keys: UpdateKeys, epoch: Array, shares: Shares, first_grou
     num_steps, num_envs, groups, num_minibatches = shares
     width = num_envs // groups
     shuffle = keys.many(Purpose.SHUFFLE, epoch, indices=first_group + jnp.arange(groups))
-    place = jax.vmap(_permutation, in_axes=(0, None))(shuffle, num_steps * width)
-    game = jnp.arange(groups)[:, None] * width + place % width
-    index = place // width * num_envs + game
+    order = jax.vmap(_permutation, in_axes=(0, None))(shuffle, num_steps * width)
+    game = jnp.arange(groups)[:, None] * width + order % width
+    index = order // width * num_envs + game
     parts = index.reshape(groups, num_minibatches, -1)
     return parts.swapaxes(0, 1).reshape(num_minibatches, -1)
 
@@ -179,8 +179,8 @@ def _permutation(key: Array, size: int) -> Array:
     random, number = jax.random.bits(key, (size,)), jnp.arange(size, dtype=jnp.uint32)
     if size > 2**_NUMBER_BITS:
         return jnp.argsort(random).astype(jnp.int32)
-    words = jnp.sort(random >> _NUMBER_BITS << _NUMBER_BITS | number)
-    return (words & (2**_NUMBER_BITS - 1)).astype(jnp.int32)
+    packed = jnp.sort(random >> _NUMBER_BITS << _NUMBER_BITS | number)
+    return (packed & (2**_NUMBER_BITS - 1)).astype(jnp.int32)
 
 
 def apply_network(network: Network, params: PyTree, batch: Batch) -> tuple[Array, Array]:

@@ -12,7 +12,7 @@ from jax.sharding import AxisType, PartitionSpec
 import hackmatrix
 from hackmatrix.environments.hackmatrix import EnvState
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 GAMES = 8
 
@@ -49,10 +49,10 @@ def remade(observe: Callable[[EnvState], jax.Array]) -> Callable[[EnvState], jax
 @pytest.mark.parametrize(
     "form",
     [
-        pytest.param(lambda observe: observe, marks=pytest.mark.slow),
-        pytest.param(sharded, marks=pytest.mark.slow),
-        pytest.param(in_pairs, marks=pytest.mark.slow),
-        pytest.param(remade, marks=pytest.mark.slow),
+        lambda observe: observe,
+        sharded,
+        in_pairs,
+        remade,
     ],
     ids=["mapped", "sharded", "in pairs", "with a gradient"],
 )
