@@ -2,8 +2,10 @@
 
 import io
 import json
+import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -86,22 +88,29 @@ def test_each_is_the_run_that_train_makes_bit_for_bit(
     assert rates == [1e-2] * 7
 
 
+def is_waiting(thread: threading.Thread) -> bool:
+    """Whether this thread has got in line."""
+    frame = sys._current_frames().get(thread.ident or 0)
+    return any(call.name == "wait_for" for call in traceback.extract_stack(frame))
+
+
 def test_turns_go_round() -> None:
-    programs, order, barrier = SharedPrograms(), list[int](), threading.Barrier(3)
+    programs, order = SharedPrograms(), list[str]()
 
-    def work(number: int) -> None:
-        barrier.wait()
-        for _ in range(20):
-            with programs.turn():
-                order.append(number)
-                time.sleep(0.001)  # so that the others wait
+    def work(name: str) -> None:
+        with programs.turn():
+            order.append(name)
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
-    for thread in threads:
-        thread.start()
+    threads = [threading.Thread(target=work, args=(name,)) for name in "abc"]
+    with programs.turn():
+        for thread in threads:
+            thread.start()
+            while not is_waiting(thread):
+                time.sleep(0.001)
+    work("who has just had it")
     for thread in threads:
         thread.join()
-    assert all(sorted(order[first : first + 3]) == [0, 1, 2] for first in range(3, 57, 3))
+    assert order == ["a", "b", "c", "who has just had it"]
 
 
 def test_a_turn_that_fails_is_over() -> None:
