@@ -25,6 +25,7 @@ from hackmatrix.environments.interface.metric import Metric, Over, Shown
 from hackmatrix.learning.algorithms.config import PQNConfig
 from hackmatrix.learning.algorithms.pqn import q_values
 from hackmatrix.learning.trainer.algorithm import (
+    Hyperparameters,
     Learned,
     LearnerState,
     PolicyOutput,
@@ -34,7 +35,6 @@ from hackmatrix.learning.trainer.algorithm import (
     UpdateContext,
 )
 from hackmatrix.learning.trainer.gradients import StepMetrics, clip_by_global_norm, gradient_step
-from hackmatrix.learning.trainer.hyperparameters import Hyperparameters
 from hackmatrix.learning.trainer.keys import Purpose
 from hackmatrix.learning.trainer.rollout import Rollout
 

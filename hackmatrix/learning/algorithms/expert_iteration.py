@@ -19,6 +19,7 @@ from hackmatrix.environments.interface.environment import PyTree
 from hackmatrix.environments.interface.metric import Metric, Over, Shown
 from hackmatrix.learning.algorithms.config import ExpertIterationConfig
 from hackmatrix.learning.trainer.algorithm import (
+    Hyperparameters,
     Learned,
     LearnerState,
     PolicyOutput,
@@ -37,7 +38,6 @@ from hackmatrix.learning.trainer.gradients import (
     learn_in_epochs,
     norm_with_copies,
 )
-from hackmatrix.learning.trainer.hyperparameters import Hyperparameters
 from hackmatrix.learning.trainer.rollout import Rollout
 from hackmatrix.learning.trainer.values import value_loss
 

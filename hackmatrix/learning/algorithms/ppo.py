@@ -15,6 +15,7 @@ from hackmatrix.environments.interface.environment import PyTree
 from hackmatrix.environments.interface.metric import Metric
 from hackmatrix.learning.algorithms.config import PPOConfig
 from hackmatrix.learning.trainer.algorithm import (
+    Hyperparameters,
     Learned,
     LearnerState,
     PolicyOutput,
@@ -34,7 +35,6 @@ from hackmatrix.learning.trainer.gradients import (
     learn_in_epochs,
     norm_with_copies,
 )
-from hackmatrix.learning.trainer.hyperparameters import Hyperparameters
 from hackmatrix.learning.trainer.rollout import Rollout
 from hackmatrix.learning.trainer.values import clipped_value_terms, value_terms
 

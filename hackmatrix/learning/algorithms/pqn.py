@@ -22,6 +22,7 @@ from hackmatrix.environments.interface.environment import PyTree
 from hackmatrix.environments.interface.metric import Metric, Over, Shown
 from hackmatrix.learning.algorithms.config import PQNConfig
 from hackmatrix.learning.trainer.algorithm import (
+    Hyperparameters,
     Learned,
     LearnerState,
     PolicyOutput,
@@ -40,7 +41,6 @@ from hackmatrix.learning.trainer.gradients import (
     learn_in_epochs,
     norm_with_copies,
 )
-from hackmatrix.learning.trainer.hyperparameters import Hyperparameters
 from hackmatrix.learning.trainer.rollout import Rollout
 
 Array = jax.Array

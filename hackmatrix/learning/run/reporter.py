@@ -14,9 +14,9 @@ from hackmatrix.learning.reporting.metrics import COLLAPSE, summarise
 from hackmatrix.learning.run.chunks import Timing
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.trainer import seeds
+from hackmatrix.learning.trainer.algorithm import Hyperparameters
 from hackmatrix.learning.trainer.anomalies import Anomaly
 from hackmatrix.learning.trainer.config import Course
-from hackmatrix.learning.trainer.hyperparameters import Hyperparameters
 from hackmatrix.learning.trainer.trainer import Trainer
 from hackmatrix.runs.facts import OF_AGENTS, Evaluation
 from hackmatrix.runs.folder import LostFolderError, RunFolder

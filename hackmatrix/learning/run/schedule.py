@@ -8,8 +8,8 @@ import numpy as np
 from hackmatrix.learning.run.start import Start
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.train_options import TrainOptions
+from hackmatrix.learning.trainer.algorithm import Hyperparameters
 from hackmatrix.learning.trainer.config import AlgorithmConfig, Course
-from hackmatrix.learning.trainer.hyperparameters import Hyperparameters
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,8 @@ import jax.numpy as jnp
 from hackmatrix.agents.networks.network import Network, unroll
 from hackmatrix.core.devices import mesh
 from hackmatrix.environments.interface.environment import PyTree
-from hackmatrix.learning.trainer.algorithm import Setup
+from hackmatrix.learning.trainer.algorithm import Hyperparameters, Setup
 from hackmatrix.learning.trainer.config import AlgorithmConfig
-from hackmatrix.learning.trainer.hyperparameters import Hyperparameters
 from hackmatrix.learning.trainer.keys import Purpose, UpdateKeys
 from hackmatrix.learning.trainer.rollout import Rollout
 from hackmatrix.learning.trainer.tasks import Spread

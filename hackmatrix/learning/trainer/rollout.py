@@ -16,8 +16,13 @@ from hackmatrix.environments.interface.environment import (
     optional_members,
 )
 from hackmatrix.learning.trainer import measures
-from hackmatrix.learning.trainer.algorithm import Algorithm, InformationState, PolicyOutput, Setup
-from hackmatrix.learning.trainer.hyperparameters import Hyperparameters
+from hackmatrix.learning.trainer.algorithm import (
+    Algorithm,
+    Hyperparameters,
+    InformationState,
+    PolicyOutput,
+    Setup,
+)
 from hackmatrix.learning.trainer.keys import Purpose, UpdateKeys
 from hackmatrix.learning.trainer.tasks import sum_over_games, tasks_of
 

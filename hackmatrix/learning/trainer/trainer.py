@@ -24,6 +24,7 @@ from hackmatrix.environments.interface.environment import Environment, PyTree, o
 from hackmatrix.learning.reporting.metrics import device_metrics
 from hackmatrix.learning.trainer import anomalies, measures, seeds
 from hackmatrix.learning.trainer.algorithm import (
+    Hyperparameters,
     Learned,
     Scalars,
     Setup,
@@ -32,7 +33,6 @@ from hackmatrix.learning.trainer.algorithm import (
 )
 from hackmatrix.learning.trainer.config import AlgorithmConfig, Course
 from hackmatrix.learning.trainer.gradients import convert_params
-from hackmatrix.learning.trainer.hyperparameters import Hyperparameters
 from hackmatrix.learning.trainer.keys import Purpose, UpdateKeys, key_for
 from hackmatrix.learning.trainer.levels import LevelProgress
 from hackmatrix.learning.trainer.reward_scale import RewardScale

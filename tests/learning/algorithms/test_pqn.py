@@ -19,9 +19,8 @@ from hackmatrix.learning.algorithms.config import PQNConfig
 from hackmatrix.learning.algorithms.pqn import PQN, TEMPERATURE, q_values
 from hackmatrix.learning.reporting.metrics import summarise
 from hackmatrix.learning.settings.resolve import resolve
-from hackmatrix.learning.trainer.algorithm import PolicyOutput, Setup
+from hackmatrix.learning.trainer.algorithm import Hyperparameters, PolicyOutput, Setup
 from hackmatrix.learning.trainer.batches import Batch, Samples
-from hackmatrix.learning.trainer.hyperparameters import Hyperparameters
 from hackmatrix.learning.trainer.trainer import Trainer
 from hackmatrix.runs.metrics_file import read_metrics
 

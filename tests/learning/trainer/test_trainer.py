@@ -26,10 +26,9 @@ from hackmatrix.learning.reporting.metrics import (
     summarise,
 )
 from hackmatrix.learning.trainer import measures
-from hackmatrix.learning.trainer.algorithm import Setup, UpdateContext
+from hackmatrix.learning.trainer.algorithm import Hyperparameters, Setup, UpdateContext
 from hackmatrix.learning.trainer.batches import Batch, with_advantages
 from hackmatrix.learning.trainer.config import Course
-from hackmatrix.learning.trainer.hyperparameters import Hyperparameters
 from hackmatrix.learning.trainer.keys import UpdateKeys
 from hackmatrix.learning.trainer.rollout import Rollout, new_games, play
 from hackmatrix.learning.trainer.tasks import Spread
