@@ -16,6 +16,8 @@ from benchmarks import peers, scaling
 from hackmatrix.research.bench.env import Speed
 from hackmatrix.research.bench.replayed_games import ReplayTotals
 
+pytestmark = pytest.mark.thorough
+
 
 def figures_of(
     capsys: pytest.CaptureFixture[str], main: Callable[[list[str]], int], *argv: str

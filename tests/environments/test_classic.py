@@ -25,6 +25,8 @@ from hackmatrix.learning.trainer.trainer import Trainer
 from hackmatrix.research.evaluation.games import play
 from hackmatrix.research.evaluation.limits import Limits
 
+pytestmark = pytest.mark.thorough
+
 Array = jax.Array
 
 
@@ -176,7 +178,6 @@ def test_the_next_game_starts_in_the_same_call() -> None:
     np.testing.assert_array_equal(after.time, 0)
 
 
-@pytest.mark.thorough
 def test_a_time_limit_bootstraps_from_the_final_observation() -> None:
     env = ClassicControl("MountainCar-v0", max_episode_steps=3)
     trainer = Trainer(
@@ -202,7 +203,6 @@ def test_a_time_limit_bootstraps_from_the_final_observation() -> None:
     assert (steps.final_value[2] != 0).all()
 
 
-@pytest.mark.thorough
 def test_cartpole_is_learned_quickly() -> None:
     config = TrainConfig.of(**read_config(CONFIGS / "cartpole_best.yaml"))
     trainer = Trainer(config.environment.make(), config.learning, config.network)

@@ -22,7 +22,7 @@ from hackmatrix.runs.folder import RunFolder
 from hackmatrix.runs.metrics_file import METRICS_FILE
 from hackmatrix.runs.params import load_params, save_params
 
-pytestmark = pytest.mark.usefixtures("shared_programs")
+pytestmark = [pytest.mark.usefixtures("shared_programs"), pytest.mark.thorough]
 
 WIDE = ["--hidden-dim", "256", "--save-interval", "2", "--total-timesteps", str(6 * 256)]
 
@@ -69,7 +69,6 @@ def test_saves_that_fail_print_one_warning_each_and_leave_nothing(tmp_path: Path
     assert sorted(path.name for path in run.glob("*params*")) == ["params_2.json", "params_2.npz"]
 
 
-@pytest.mark.thorough
 def test_a_disk_that_is_full_at_the_start_is_found_before_anything_is_compiled(
     tmp_path: Path,
 ) -> None:

@@ -22,6 +22,8 @@ from hackmatrix.game.engine import Game
 from hackmatrix.game.engine.replay import Replay
 from hackmatrix.game.engine.saving import state_from_dict, state_to_dict
 
+pytestmark = pytest.mark.thorough
+
 BEFORE = DATA / "old_files"
 VECTORS = "avx512f"  # of the processor that trained then: its name alone doesn't tell
 

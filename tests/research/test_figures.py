@@ -9,6 +9,8 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.research import figures
 from hackmatrix.research.figures import abbreviate, colours_of, label, line, name_rows, panels, svg
 
+pytestmark = pytest.mark.thorough
+
 
 def test_numbers_are_short() -> None:
     assert [abbreviate(x) for x in (40e6, 2500, 0.0003, -1.5)] == ["40M", "2.5k", "0.0003", "-1.5"]

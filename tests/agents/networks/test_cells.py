@@ -40,6 +40,8 @@ from hackmatrix.game.rules.observation import FEATURE_SIZE, CellBytes, number_of
 from hackmatrix.game.rules.programs import PROGRAMS, ProgramId
 from hackmatrix.game.rules.tactical import STRIKES
 
+pytestmark = pytest.mark.thorough
+
 CONFIG = NetworkConfig("cells", hidden_dim=64, num_layers=1, activation="tanh")
 LAYOUTS = ("classic", "full", "tactical")
 

@@ -13,6 +13,8 @@ from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.gru import GruNetwork
 from hackmatrix.agents.networks.network import unroll
 
+pytestmark = pytest.mark.thorough
+
 STEPS, GAMES, SIZE = 6, 3, 8
 
 

@@ -14,6 +14,8 @@ from hackmatrix.learning.reporting.metrics import LEARNER_METRICS, summarise
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.trainer.trainer import Trainer
 
+pytestmark = pytest.mark.thorough
+
 CONFIG = NetworkConfig("separate_critic", hidden_dim=8, num_layers=2)
 FEATURES = jax.random.normal(jax.random.key(1), (5, 40))
 

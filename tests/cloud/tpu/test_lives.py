@@ -14,6 +14,8 @@ from hackmatrix.cloud.tpu.description import Description
 from hackmatrix.cloud.tpu.history import TpuHistory
 from hackmatrix.cloud.tpu.run import Driver
 
+pytestmark = pytest.mark.thorough
+
 NOON = datetime.datetime(2026, 11, 22, 12, tzinfo=datetime.UTC)
 LIVES, QUICK = 60, 3  # in all, and in the quick suite
 MOST_SLEEPS = 3000

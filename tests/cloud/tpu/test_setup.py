@@ -15,6 +15,8 @@ from hackmatrix.cloud.tpu.description import Description
 from hackmatrix.cloud.tpu.hosts import HOST_FOLDER, look_command, setup_script
 from hackmatrix.core.errors import UserError
 
+pytestmark = pytest.mark.thorough
+
 PYTHON = """#!/bin/sh
 echo "python $*" >>"$CALLS"
 case $1 in
@@ -168,7 +170,6 @@ def test_packages_in_the_bucket_are_taken_from_there(host: Host) -> None:
     assert calls.count("gcloud storage rsync") == 2  # packages and compiled programs
 
 
-@pytest.mark.thorough
 def test_again_it_does_nothing_until_it_is_to_take_new_code(host: Host, repo: Path) -> None:
     host.set_up()
     old = host.ready
@@ -182,7 +183,6 @@ def test_again_it_does_nothing_until_it_is_to_take_new_code(host: Host, repo: Pa
     assert "uv venv" not in host.calls.read_text()
 
 
-@pytest.mark.thorough
 def test_a_tpu_that_is_made_anew_takes_the_code_that_the_run_began_with(
     host: Host, repo: Path, tmp_path: Path, make: Callable[..., Description]
 ) -> None:
@@ -197,7 +197,6 @@ def test_a_tpu_that_is_made_anew_takes_the_code_that_the_run_began_with(
     assert third.ready == new
 
 
-@pytest.mark.thorough
 def test_without_a_bucket_it_takes_the_newest_code(
     tmp_path: Path, repo: Path, make: Callable[..., Description]
 ) -> None:

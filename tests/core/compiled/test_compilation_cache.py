@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.thorough
+
 _CODE = """
 from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
 enable_compilation_cache()
@@ -74,7 +76,6 @@ def flipped(content: bytes, place: int) -> bytes:
     return bytes(damaged)
 
 
-@pytest.mark.thorough
 def test_damaged_programs_are_replaced_without_a_word(kept: Path, home: Path) -> None:
     whole = compiled(kept)
     damages = [

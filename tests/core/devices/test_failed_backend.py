@@ -9,13 +9,15 @@ import pytest
 
 from hackmatrix.core.devices.failed_backend import explain, tpu_holders
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.mark.parametrize(
     ("command", "platform"),
     [
         ("evaluate --episodes 2", "tpu"),
-        pytest.param("train --output-dir run", "garbage", marks=pytest.mark.thorough),
-        pytest.param("train --output-dir run", "cuda", marks=pytest.mark.thorough),
+        ("train --output-dir run", "garbage"),
+        ("train --output-dir run", "cuda"),
     ],
 )
 def test_a_command_says_it_in_a_line(tmp_path: Path, command: str, platform: str) -> None:

@@ -28,7 +28,7 @@ BINARY = Path(sys.executable).with_name("hackmatrix-game")
 VISUAL = [str(BINARY), "--visual-cli", "--no-open"]
 SAID = re.compile(r"hackmatrix-game: the game is shown at http://(127\.0\.0\.1:\d+)/\n")
 Json = dict[str, Any]
-pytestmark = pytest.mark.timeout(180)
+pytestmark = [pytest.mark.timeout(180), pytest.mark.thorough]
 
 
 def request(action: str, **fields: Any) -> bytes:
@@ -247,7 +247,6 @@ def test_it_ends_with_its_input_or_a_signal_while_a_page_is_open(how: int | None
         assert process.stdout.read() + process.stderr.read() == b""
 
 
-@pytest.mark.thorough
 def test_it_ends_while_a_move_waits_for_a_client_that_reads_nothing() -> None:
     with started("--no-open") as (process, host), tab_of(host) as tab:
         tab.send(json.dumps({"do": "new", "seed": "7", "id": 1}))

@@ -14,7 +14,7 @@ from hackmatrix.learning.settings.train_options import TrainOptions
 from hackmatrix.runs.params import load_params, update_of_params
 from hackmatrix.runs.saver import Saver
 
-pytestmark = pytest.mark.usefixtures("shared_programs")
+pytestmark = [pytest.mark.usefixtures("shared_programs"), pytest.mark.thorough]
 
 SCORES = [1.0, 5.0, 3.0, 2.0]  # after updates 2, 4, 6 and 7: the second is the best
 
@@ -98,7 +98,6 @@ def test_a_best_checkpoint_that_is_damaged_can_not_give_its_params(tmp_path: Pat
     assert "the file foreign does not belong there" in output.getvalue()
 
 
-@pytest.mark.thorough
 def test_what_a_kill_before_old_checkpoints_are_removed_leaves_goes_at_the_next_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

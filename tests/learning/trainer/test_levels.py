@@ -17,7 +17,7 @@ from hackmatrix.learning.trainer import seeds
 from hackmatrix.learning.trainer.levels import LevelProgress
 from hackmatrix.runs.checkpoints import load_checkpoint
 
-pytestmark = pytest.mark.usefixtures("shared_programs")
+pytestmark = [pytest.mark.usefixtures("shared_programs"), pytest.mark.thorough]
 
 LEVELS = Levels("ladder/right", 1, np.float32([0.5, 0.75, np.inf]), np.float32([4, 8, 2]))
 SETTINGS: dict[str, Any] = {"lr": 0.05, "log_interval": 1, "total_timesteps": 24 * 64}
@@ -49,7 +49,6 @@ def test_an_agent_rises_through_the_levels(tmp_path: Path) -> None:
     assert arrays["progress.level"] == probes.Ladder.last
 
 
-@pytest.mark.thorough
 def test_a_resumed_run_is_the_same(tmp_path: Path) -> None:
     run_of(tmp_path / "whole", env=probes.Ladder(), **SETTINGS)
     run_of(tmp_path / "parts", env=probes.Ladder(), **SETTINGS | {"total_timesteps": 3 * 64})
@@ -61,7 +60,6 @@ def test_a_resumed_run_is_the_same(tmp_path: Path) -> None:
     assert_same_run(tmp_path / "whole" / "mine", run, 24)
 
 
-@pytest.mark.thorough
 def test_each_agent_rises_as_its_seed_alone_does(tmp_path: Path) -> None:
     def state_of(count: int, seed: int) -> Any:
         config = config_in(tmp_path, **SETTINGS | {"num_seeds": count})

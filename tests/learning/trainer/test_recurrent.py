@@ -32,6 +32,8 @@ from hackmatrix.research.evaluation.games import play as play_games
 from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.runs.checkpoints import load_checkpoint
 
+pytestmark = pytest.mark.thorough
+
 CONFIG = PPOConfig(num_envs=32, num_steps=16, num_minibatches=2, lr=5e-3, gamma=0.9, ent_coef=0.0)
 
 
@@ -101,7 +103,6 @@ def test_without_memory_it_stays_a_guess() -> None:
     assert row["train/mean_episode_return"] < 0.6
 
 
-@pytest.mark.thorough
 def test_learning_meets_the_very_policy_that_acted() -> None:
     # Episodes of 4 steps begin anew in the middle of a rollout, and go on from the one before.
     trainer, state = trained(2)
@@ -122,7 +123,6 @@ def test_learning_meets_the_very_policy_that_acted() -> None:
     np.testing.assert_allclose(values, steps.value, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.thorough
 def test_the_first_gradient_step_changes_nothing_of_the_ratio() -> None:
     env = Recall()
     config = dataclasses.replace(CONFIG, update_epochs=1, num_minibatches=1, lr=1e-6)
@@ -133,7 +133,6 @@ def test_the_first_gradient_step_changes_nothing_of_the_ratio() -> None:
     assert row["train/clip_frac"] == 0
 
 
-@pytest.mark.thorough
 def test_a_batch_keeps_its_sequences() -> None:
     trainer, state = trained(1)
     keys = UpdateKeys(jnp.uint32(0), jnp.int32(0))

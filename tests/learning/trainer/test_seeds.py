@@ -32,7 +32,7 @@ from hackmatrix.learning.trainer import seeds
 from hackmatrix.learning.trainer.trainer import Trainer, TrainState
 from hackmatrix.runs.checkpoints import best_checkpoint, load_checkpoint
 
-pytestmark = pytest.mark.usefixtures("shared_programs")
+pytestmark = [pytest.mark.usefixtures("shared_programs"), pytest.mark.thorough]
 
 # Two agents in nearly all tests, so that they all run one program.
 AGENTS = 2
@@ -48,7 +48,6 @@ def state_of(trainer: Trainer, seed: int) -> TrainState:
     return jax.device_get(trainer.run(trainer.init(seed), 3))
 
 
-@pytest.mark.thorough
 def test_each_agent_is_what_its_seed_alone_makes(tmp_path: Path) -> None:
     config = config_in(tmp_path, **SETTINGS)
     many, alone = (
@@ -76,7 +75,6 @@ def test_on_accelerators_they_learn_side_by_side() -> None:
     assert seeds.fastest("gpu") is seeds.fastest("tpu") is seeds.side_by_side
 
 
-@pytest.mark.thorough
 def test_a_run_of_many_agents_is_logged_as_the_runs_of_their_seeds(tmp_path: Path) -> None:
     outcome = run_of(tmp_path / "many", seed=1)
     rows = rows_of(outcome.run)
@@ -183,7 +181,6 @@ def test_a_row_of_many_agents_has_mean_interval_and_all_of_them() -> None:
     )
 
 
-@pytest.mark.thorough
 def test_a_resumed_run_of_many_agents_is_the_run_that_was_never_stopped(tmp_path: Path) -> None:
     run_of(tmp_path / "whole", save_interval=2)
     run_of(tmp_path / "cut", total_timesteps=4 * 64, save_interval=2)
@@ -199,7 +196,6 @@ def test_a_resumed_run_of_many_agents_is_the_run_that_was_never_stopped(tmp_path
     assert held["params.params.Dense_0.kernel"].shape[0] == 2  # a checkpoint holds all of them
 
 
-@pytest.mark.thorough
 def test_the_length_of_calls_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,7 +247,6 @@ def poisoned_agent(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     monkeypatch.setattr(Trainer, "run", poisoned)
 
 
-@pytest.mark.thorough
 def test_an_agent_that_is_lost_does_not_hold_up_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,6 +23,8 @@ from hackmatrix.learning.trainer.reward_scale import RewardScale
 from hackmatrix.learning.trainer.tasks import Spread, of_games, sum_over_games
 from hackmatrix.learning.trainer.trainer import Trainer
 
+pytestmark = pytest.mark.thorough
+
 NETWORK = NetworkConfig("multi_task", hidden_dim=16, num_layers=1)
 CONFIG = PPOConfig(
     num_envs=6,
@@ -59,7 +61,6 @@ def test_the_tasks_take_turns_among_the_games(state: dict[str, np.ndarray]) -> N
     np.testing.assert_array_equal(state["games.env_state.task"], [0, 1, 0, 1, 0, 1])
 
 
-@pytest.mark.thorough
 def test_rewards_are_scaled_for_each_task(state: dict[str, np.ndarray]) -> None:
     np.testing.assert_array_equal(state["reward_scale.count"], [3 * 3 * 8] * 2)
     pairing, dear = np.sqrt(state["reward_scale.mean_square"])
@@ -93,7 +94,6 @@ def test_both_tasks_are_learned_though_one_pays_a_thousand_times_as_much(trainer
     assert row["task/Pairing/mean_return"] > 6.5  # type: ignore[operator]
 
 
-@pytest.mark.thorough
 def test_exported_params_read_raw_features(trainer: Trainer) -> None:
     state = trainer.run(trainer.init(0), 2)
     scale, layers = state.feature_scale, state.params

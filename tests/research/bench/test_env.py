@@ -18,6 +18,8 @@ from hackmatrix.research.bench.env import EnvBench
 from hackmatrix.research.bench.positions import crowded_position
 from hackmatrix.research.bench.replayed_games import Record, ReplayError
 
+pytestmark = pytest.mark.thorough
+
 SMALL = ["--num-envs", "16", "--num-steps", "16"]
 HARDER = [*SMALL, "--play", "harder", "--observation", "features"]
 
@@ -45,7 +47,6 @@ def figures_of(capsys: pytest.CaptureFixture[str], *argv: str) -> dict[str, Any]
     return json.loads(out)
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("flags", [pytest.param(SMALL, marks=pytest.mark.slow), HARDER])
 def test_env_as_json(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     figures = figures_of(capsys, "env", *flags, "--repeats", "3")
@@ -64,7 +65,6 @@ def harder() -> EnvBench:
     return bench
 
 
-@pytest.mark.thorough
 def test_harder_play_is_harder(harder: EnvBench) -> None:
     speed = harder.result()
     assert speed.totals.steps == 16 * 16 * 2

@@ -15,6 +15,8 @@ from hackmatrix.research.evaluation.plain_games import PlainGame, play_games
 from hackmatrix.research.evaluation.report import Report
 from hackmatrix.research.evaluation.statistics import estimate
 
+pytestmark = pytest.mark.thorough
+
 
 def report(stages: list[float], won: list[bool]) -> Report:
     columns = [

@@ -14,6 +14,8 @@ from made_runs import make_run
 import hackmatrix
 from hackmatrix.core.errors import UserError
 
+pytestmark = pytest.mark.thorough
+
 RETURN = "train/mean_episode_return"
 KINDS = ("pandas", "polars", "numpy")
 

@@ -8,6 +8,8 @@ from optuna.trial import create_trial
 from hackmatrix.research.tuning.plots import importances, plots
 from hackmatrix.research.tuning.study import BROKEN
 
+pytestmark = pytest.mark.thorough
+
 
 def test_importances_of_two_objectives_are_those_of_the_score_alone() -> None:
     spread: dict[str, BaseDistribution] = {

@@ -29,7 +29,7 @@ from hackmatrix.runs.checkpoints import checkpoints_of
 from hackmatrix.runs.storage.address import Address
 from hackmatrix.runs.storage.bucket import Bucket, Unreachable
 
-pytestmark = pytest.mark.filterwarnings(LEFT_SOCKETS)
+pytestmark = [pytest.mark.filterwarnings(LEFT_SOCKETS), pytest.mark.thorough]
 
 RUNS = RUN.parent
 

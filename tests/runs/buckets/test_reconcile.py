@@ -27,7 +27,7 @@ from hackmatrix.runs.buckets.reconcile import settle
 from hackmatrix.runs.folder import RunFolder
 from hackmatrix.runs.storage.bucket import Bucket, Unreachable
 
-pytestmark = pytest.mark.filterwarnings(LEFT_SOCKETS)
+pytestmark = [pytest.mark.filterwarnings(LEFT_SOCKETS), pytest.mark.thorough]
 
 
 @pytest.fixture(autouse=True)

@@ -23,7 +23,7 @@ from hackmatrix.runs.storage.bucket import (
     checksum,
 )
 
-pytestmark = pytest.mark.filterwarnings(LEFT_SOCKETS)
+pytestmark = [pytest.mark.filterwarnings(LEFT_SOCKETS), pytest.mark.thorough]
 
 CONTENT = bytes(range(256)) * 4
 

@@ -24,6 +24,8 @@ from hackmatrix.ui.film.frames import frames
 from hackmatrix.ui.session.growth import checkpoints, play_game
 from hackmatrix.ui.session.session import Session
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture
 def game(tmp_path: Path) -> Path:
@@ -50,7 +52,6 @@ def test_all_formats_are_written(game: Path, capsys: pytest.CaptureFixture[str])
     assert {path.suffix for path in game.parent.iterdir()} == {".json", ".gif", ".mp4", ".svg"}
 
 
-@pytest.mark.thorough
 def test_the_film_of_the_readme_is_the_documented_one(tmp_path: Path) -> None:
     (line,) = re.findall(
         r"^hackmatrix (replay docs/raw_won.json .*)$", (DOCS / "page.md").read_text(), re.M
@@ -84,7 +85,6 @@ def test_a_film_begins_at_the_step(game: Path) -> None:
     assert main(["replay", str(game), "--gif", str(gif), "--start", "7"]) == 2
 
 
-@pytest.mark.thorough
 def test_a_run_is_a_film_of_its_checkpoints_side_by_side(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

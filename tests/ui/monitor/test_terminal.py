@@ -24,6 +24,8 @@ from hackmatrix.ui.monitor.metric_groups import metric_of
 from hackmatrix.ui.monitor.runs import Runs
 from hackmatrix.ui.monitor.terminal import duration, screen, sparkline
 
+pytestmark = pytest.mark.thorough
+
 RETURN = "train/mean_episode_return"
 
 
@@ -117,7 +119,6 @@ def test_a_pipe_gets_the_table_once(run: Path, capsys: pytest.CaptureFixture[str
     assert "kl_high" in capsys.readouterr().out
 
 
-@pytest.mark.thorough
 def test_a_pipe_gets_all_runs(run: Path) -> None:
     for i in range(25):
         write_run(run.parent / f"run{i}", [row_of(1, entropy=float(i), approx_kl=None)])

@@ -100,6 +100,7 @@ def owner_of_programs() -> tuple[Game, list[int], int]:
     raise AssertionError("the agent owns programs")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_colours_follow_the_system_and_can_be_read(browser: Any, address: str, scheme: str) -> None:
     with opened(browser, address, color_scheme=scheme) as page:

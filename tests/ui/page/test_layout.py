@@ -106,8 +106,7 @@ def test_arrows_to_tap_are_there_only_without_a_keyboard(browser: Any, address: 
 @pytest.mark.parametrize(
     "size",
     [
-        (844, 390),
-        (320, 640),
+        *first_quickly([(844, 390), (320, 640)]),
         *(pytest.param(size, marks=pytest.mark.slow) for size in ((1180, 820), (820, 1180))),
     ],
 )
@@ -181,6 +180,7 @@ def test_a_review_opens_the_sheet_that_has_it(browser: Any, address: str) -> Non
         assert page.get_attribute("#sheet-handle", "aria-expanded") == "true"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("colours", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_an_open_sheet_leaves_the_board_in_sight_and_is_for_everybody(
     watched: Any, colours: str

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from browser import opened, settled
 from page_views import DESKTOP, OVERLAPS, PHONE, SMALL, TOO_SMALL, VIEWS, at_first, violations
+from suites import first_quickly
 
 SCREENS = {
     "a desktop": DESKTOP,
@@ -40,12 +41,13 @@ def is_for_everybody(page: Any) -> None:
         assert page.evaluate(TOO_SMALL) == []
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", first_quickly(VIEWS, 2))
 def test_a_view_is_for_everybody(screen: Any, view: str) -> None:
     VIEWS[view](at_first(screen))
     is_for_everybody(screen)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", QUICKLY)
 def test_watching_is_for_everybody(browser: Any, watching: str, kind: str) -> None:
     with opened(browser, watching, **SCREENS[kind]) as page:
