@@ -252,6 +252,7 @@ FILLED = {
     "hackmatrix evaluate --episodes 1000 --seed 5 --forbid PUSH,PULL,...": "hackmatrix evaluate "
     "--forbid PUSH,PULL",
     "hackmatrix replay ... --terminal": "hackmatrix replay game.json --terminal",
+    "python -m benchmarks.tuning --rejax ... --zoo ...": "python -m benchmarks.tuning",
     "hackmatrix watch --search N": "hackmatrix watch --search 2",
     "python scripts/optuna_search.py --config FILE --num-trials 50 --pruning": "python "
     "scripts/optuna_search.py --config my.yaml --search-space space.yaml --pruning",

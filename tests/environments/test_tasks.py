@@ -52,6 +52,24 @@ def played(env: Any, seen: Any, state: Any, steps: int) -> list[Any]:
     return results
 
 
+class Hops(probes.Grid):
+    """An environment that looks its action up in a table, as a user's may."""
+
+    def step(self, key: Any, state: Any, action: Any) -> Any:
+        return super().step(key, state, jnp.arange(self.num_actions)[action])
+
+
+def test_actions_of_a_host_with_64_bits_are_taken() -> None:
+    env = MultiTask([probes.Grid(), Hops()])
+    key = jax.random.key(0)
+    _, state = env.reset_task(key, jnp.int32(1))
+    step = jax.jit(env.step)
+    expected = step(key, state, jnp.int32(1))
+    with jax.enable_x64(True):
+        results = jax.jit(env.step)(key, state, jnp.int64(1))
+    jax.tree.map(np.testing.assert_array_equal, results, expected)
+
+
 def test_it_is_an_environment_by_name(env: Any) -> None:
     check_environment(env)
     assert environment_id("CartPole-v1+HackMatrix") == "CartPole-v1+HackMatrix-v1"

@@ -80,8 +80,11 @@ def environments() -> Iterator[Any]:
 def more_environments() -> Iterator[Any]:
     yield from played(hackmatrix.make(engine="jax"))
     yield from played(hackmatrix.make(observation="planes", reward="progress"))
-    yield from played(hackmatrix.make("CartPole-v1"))
     yield from played(hackmatrix.make("frog:Frog+HackMatrix-v1"))
+
+
+def classic_control() -> Iterator[Any]:
+    yield from played(hackmatrix.make("CartPole-v1"))
 
 
 def agents() -> Iterator[Any]:
@@ -140,7 +143,7 @@ WAYS: dict[str, Callable[[], Iterator[Any]]] = {
     way.__name__: way
     for way in (
         *(environments, agents, evaluations, training, clients),
-        *(more_environments, more_trainings),
+        *(more_environments, classic_control, more_trainings),
     )
 }
 

@@ -14,20 +14,18 @@ from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.core.options import options_of
 from hackmatrix.environments.hackmatrix.env import HackMatrixEnv
 from hackmatrix.environments.interface.environment import Environment
-from hackmatrix.learning.algorithms.config import PPOConfig
-from hackmatrix.learning.trainer.config import Course
+from hackmatrix.learning.trainer.config import AlgorithmConfig, Course
 from hackmatrix.learning.trainer.trainer import Trainer
 
 _PROGRAMS: dict[Any, Any] = {}
 _OPTIONS = [*inspect.signature(HackMatrixEnv).parameters]
-_STRUCTURE = [name for name, each in options_of(PPOConfig).items() if each.compiled]
 
 
 class SharingTrainer(Trainer):
     def __init__(
         self,
         env: Environment,
-        config: PPOConfig,
+        config: AlgorithmConfig,
         network: NetworkConfig,
         devices: Sequence[jax.Device] | None = None,
         course: Course | None = None,
@@ -43,6 +41,7 @@ class SharingTrainer(Trainer):
         if vars(env) and not options:  # it may have been made with other ones
             return
         how = (*self.mesh.devices.flat, detect_anomaly)
-        structure = tuple(getattr(config, name) for name in _STRUCTURE)
+        compiled = (name for name, each in options_of(type(config)).items() if each.compiled)
+        structure = type(config), *(getattr(config, name) for name in compiled)
         key = (type(env), options, structure, network, len(agents), *how)
         self._init, self._run = _PROGRAMS.setdefault(key, (self._init, self._run))
