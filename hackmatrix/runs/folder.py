@@ -104,6 +104,7 @@ class RunFolder:
         """
         self._check_identity()
         if not self._metrics.is_whole():
+            self._check_identity()  # of a folder that goes meanwhile, the rows go with it
             raise LostFolderError(
                 f"{self.path / METRICS_FILE} was deleted or cut: a checkpoint would be without the "
                 "rows before it, so nothing more is written there"

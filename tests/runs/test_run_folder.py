@@ -154,6 +154,22 @@ def test_rows_that_are_gone_are_found_and_their_file_is_not_made_anew(
     assert (metrics.read_bytes() if metrics.exists() else None) == left
 
 
+def test_a_folder_that_goes_while_its_rows_are_checked_is_said_to_be_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = RunFolder.create(tmp_path, "mine", None)
+    run.add_metrics({"update": 1})
+    is_whole = run._metrics.is_whole
+
+    def moved_away() -> bool:
+        run.path.rename(tmp_path / "aside")
+        return is_whole()
+
+    monkeypatch.setattr(run._metrics, "is_whole", moved_away)
+    with pytest.raises(LostFolderError, match="mine was deleted, moved or replaced"):
+        run.check()
+
+
 def test_rows_before_the_first_process_of_a_folder_are_not_missed(tmp_path: Path) -> None:
     assert not lacks_row(tmp_path, 5)  # a checkpoint in no run
     (tmp_path / "config.yaml").touch()

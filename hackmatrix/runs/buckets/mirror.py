@@ -95,6 +95,7 @@ class Mirror:
         self._thread = threading.Thread(target=self._work, name="mirror", daemon=True)
         self.is_complete = False  # whether all is in the bucket; valid after the context
         self.is_over = False  # whether the run was taken over, or its folder or rows are gone
+        self._is_left = False  # from then on the lease is lost because it is given up
 
     def __enter__(self) -> Self:
         # Before the run starts: whoever resumes what a kill left of it has to find its bucket.
@@ -132,6 +133,7 @@ class Mirror:
 
     def _leave(self) -> None:
         """Leaves the thread behind; it ends with its lease or the process."""
+        self._is_left = True
         self._say = self._warn = lambda _: None
 
     def _work(self) -> None:
@@ -148,12 +150,12 @@ class Mirror:
                     return
             except LeaseLost as error:
                 self._warn(f"{error}: nothing more is uploaded; this run goes on in {self._run}")
-                self.is_over = True
+                self.is_over = not self._is_left
                 return
             except LostFolderError as error:
                 stays = f"what {self._bucket.address} holds stays"
                 self._warn(f"{error}: nothing more is uploaded, {stays}")
-                self.is_over = True
+                self.is_over = not self._is_left
                 return
             except OSError as error:
                 if is_well:

@@ -394,8 +394,9 @@ def test_at_the_end_the_wait_has_a_limit_and_what_is_left_is_named(
         "checkpoints/20/arrays/d, checkpoints/20/facts.json, checkpoints/20/manifest.json and 3 "
         f"more not in gs://my-bucket/runs/mine yet: `hackmatrix train --resume {run}` uploads it"
     )
-    lease.error = LeaseLost("over")
+    lease.error = LeaseLost("given up, as the command is over")
     mirror._thread.join()
+    assert not mirror.is_over  # nobody has taken the run
 
 
 def test_a_slow_bucket_never_blocks_the_run(fake: FakeBucket, tmp_path: Path) -> None:
