@@ -134,7 +134,7 @@ class MultiTask:
         `info` has `task`, return and length of the episode with this step, and `of_tasks`, what
         each task's `step` returned: it means something for the game's task only.
         """
-        action = jnp.asarray(action).astype(jnp.int32)  # int64 of a host with 64 bits
+        action = jnp.int32(action)  # a host with 64 bits gives an int64
         keys = jax.random.split(key, len(self.envs))
         steps = [
             step(state.task == number, k, of_task, action)

@@ -84,7 +84,11 @@ def more_environments() -> Iterator[Any]:
 
 
 def classic_control() -> Iterator[Any]:
-    yield from played(hackmatrix.make("CartPole-v1"))
+    """All that is returned, then what is no float of the dynamics."""
+    (everything,) = played(hackmatrix.make("CartPole-v1"))
+    _, (actions, (reward, terminated, truncated, _)) = everything
+    yield everything
+    yield actions, reward, terminated, truncated
 
 
 def agents() -> Iterator[Any]:

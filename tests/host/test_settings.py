@@ -64,6 +64,6 @@ def test_results_of_what_compiles_for_long(results: Callable[..., list[str]], wa
     for name, settings in SETTINGS.items():
         if way == "classic_control" and name == "without jit":
             # Where the host's loop is many programs, floats are rounded in other places.
-            assert len(results([way], settings)) == len(by_default)
+            assert results([way], settings)[1:] == by_default[1:]
         else:
             assert results([way], settings) == by_default, name

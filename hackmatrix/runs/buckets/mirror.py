@@ -155,7 +155,7 @@ class Mirror:
             except LostFolderError as error:
                 stays = f"what {self._bucket.address} holds stays"
                 self._warn(f"{error}: nothing more is uploaded, {stays}")
-                self.is_over = not self._is_left
+                self.is_over = True
                 return
             except OSError as error:
                 if is_well:
