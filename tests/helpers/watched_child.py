@@ -17,9 +17,9 @@ elif what == "stops its parent":
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     time.sleep(0.2)
     os.kill(os.getppid(), signal.SIGTERM)
-    time.sleep(60)
+    time.sleep(600)
 elif what == "stuck":
-    time.sleep(60)
+    time.sleep(600)
 elif what == "unwatched":
     os.close(pipe)
     time.sleep(2)
@@ -27,4 +27,4 @@ elif what.isdecimal():
     sys.exit(int(what))
 else:
     os.kill(os.getpid(), getattr(signal, what))
-    time.sleep(60)
+    time.sleep(600)

@@ -1,7 +1,6 @@
 """Trackers: what they are told is in their files, and whatever they do, the run goes on."""
 
 import math
-import statistics
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -201,6 +200,7 @@ def test_a_tracker_that_is_unavailable_says_why_and_nothing_else() -> None:
     assert said == ["recorder: not installed"]
 
 
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize("hanging", ["start", "log", "finish"])
 def test_a_tracker_that_hangs_is_left_behind(hanging: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background, "QUIET_SECONDS", 0.1)
@@ -215,9 +215,7 @@ def test_a_tracker_that_hangs_is_left_behind(hanging: str, monkeypatch: pytest.M
     setattr(tracker, hanging, lambda *_: for_ever.wait())
     both = Trackers([tracker, other], said.append)
     both.log(1, 1, {"a": 1.0})
-    began = time.monotonic()
     both.close()
-    assert time.monotonic() - began < 20
     assert said == [
         "hanging: takes what is left, for 0 s at most",
         "hanging: does not answer, and is left behind",
@@ -305,16 +303,22 @@ def test_a_tracker_of_ones_own_is_a_line_in_the_table(
     assert [each.told for each in made] == [["run", "start", (1, 1, {"a": 1.0}), "finished"]]
 
 
-def test_a_row_is_told_in_no_time(tmp_path: Path) -> None:
-    row = {metric.name: 0.5 for metric in METRICS}
-    all_of_them = open_board(tmp_path)
-    seconds = []
+def test_no_row_waits_for_a_tracker() -> None:
+    go_on = threading.Event()
+
+    class Slow(Recorder):
+        def log(self, update: int, timesteps: int, row: Mapping[str, float], when: float) -> None:
+            assert go_on.wait(60)
+            super().log(update, timesteps, row, when)
+
+    tracker = Slow()
+    all_of_them = Trackers([tracker], print)
     for update in range(500):
-        began = time.perf_counter()
-        all_of_them.log(update, update, row)
-        seconds.append(time.perf_counter() - began)
+        all_of_them.log(update, update, {"a": 0.5})
+    assert len(tracker.told) <= 1
+    go_on.set()
     all_of_them.close()
-    assert statistics.median(seconds) < 1e-3  # measured: 0.02e-3
+    assert len(tracker.told) == 502
 
 
 def test_trackers_fit_their_interface() -> None:

@@ -4,7 +4,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -68,11 +67,9 @@ def test_a_port_that_is_taken_is_a_line_and_a_wrong_usage(tmp_path: Path) -> Non
         other.bind(("127.0.0.1", 0))
         other.listen()
         address = f"127.0.0.1:{other.getsockname()[1]}"
-        began = time.monotonic()
         process = started(tmp_path, WHOLE, "train", *place(address, 2, 0))
         output, errors = process.communicate(timeout=120)
     assert (process.returncode, output) == (2, ""), errors
     assert errors.startswith(f"hackmatrix train: error: --coordinator {address}: process 0 can't ")
     assert "Address already in use" in errors
     assert errors.count("\n") == 1
-    assert time.monotonic() - began < 60

@@ -1,7 +1,5 @@
 """The parent of a training process: exit codes, one line, forwarded signals, stuck children."""
 
-import time
-
 import pytest
 from paths import HELPERS
 
@@ -42,9 +40,8 @@ def test_the_end_of_the_child_is_one_line_and_an_exit_code(
         assert lines[0].endswith(f"(exit code {code})")
 
 
+@pytest.mark.timeout(120)  # the child would sleep longer
 @pytest.mark.parametrize("what", ["stuck", "SIGSTOP"])
 def test_a_stuck_child_is_killed(what: str, capfd: pytest.CaptureFixture[str]) -> None:
-    began = time.monotonic()
     assert supervise("watched_child", [what], stall_timeout=1) == RESTART_ME
-    assert time.monotonic() - began < 10
     assert "stuck: no update for 1 s, so it was killed" in capfd.readouterr().err

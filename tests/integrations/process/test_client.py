@@ -3,7 +3,6 @@
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -90,16 +89,15 @@ def test_a_game_that_is_lost_is_not_played_on() -> None:
         assert "observation" in process.ask("reset", seed=1)
 
 
+@pytest.mark.timeout(120)  # it would sleep longer
 def test_a_process_that_does_not_answer_is_ended(tmp_path: Path) -> None:
     with GameProcess(
-        binary(tmp_path, "echo thinking >&2", "exec sleep 60"), start_timeout=0.5
+        binary(tmp_path, "echo thinking >&2", "exec sleep 600"), start_timeout=0.5
     ) as process:
-        begin = time.monotonic()
         with pytest.raises(
             GameProcessError, match=r"did not answer within 0.5 s; it said last: thi"
         ):
             process.ask("reset")
-        assert time.monotonic() - begin < 10
         assert process._process is None
 
 

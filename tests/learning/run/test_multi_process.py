@@ -50,10 +50,8 @@ def stopped_after(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
     folder = tmp_path_factory.mktemp("two")
     with training(folder, 2, *UNENDING, *ENDLESS) as hosts:
         hosts[0].wait_for("update 6/")
-        began = time.monotonic()
         hosts[1].parent.send_signal(signal.SIGTERM)
         hosts[0].wait_for("stopped after")
-        assert time.monotonic() - began < 10
         assert codes(hosts) == [143, 143], told(hosts)
     assert "SIGTERM has reached another process" in hosts[0].told()
     assert "update" not in hosts[1].told()

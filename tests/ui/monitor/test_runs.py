@@ -115,6 +115,7 @@ ALIASES = "\n".join(
 )
 
 
+@pytest.mark.timeout(120)  # for a pipe or a bomb one would wait for ever
 @pytest.mark.parametrize(
     "config",
     [
@@ -138,9 +139,7 @@ def test_no_configuration_ends_the_reading_or_holds_it_up(
     else:
         (path / "config.yaml").write_text(config)
     runs = Runs([str(path)], tmp_path)
-    began = time.monotonic()
     runs.read_all()
-    assert time.monotonic() - began < 5
     append(path, row_of(20, mean_episode_return=2.0))
     runs.read_all()
     assert columns(runs.runs[0])[RETURN] == [1, 2]
