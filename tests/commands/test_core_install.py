@@ -73,7 +73,7 @@ def page_of(places: Places, folder: Path, *words: str) -> Iterator[str]:
             yield printed.split()[0]
         finally:
             process.send_signal(signal.SIGINT)
-            rest, _ = process.communicate(timeout=30)
+            rest, _ = process.communicate(timeout=60)
     assert (rest, process.returncode) == ("", 0) or process.returncode == 130
 
 
@@ -101,15 +101,15 @@ def test_help_of_every_command(name: str, places: Places, here: Path) -> None:
 @pytest.mark.parametrize("words", [("play",), ("watch",), ("watch", "scripted")], ids=" ".join)
 def test_the_page_is_served_and_plays(words: tuple[str, ...], places: Places, here: Path) -> None:
     with page_of(places, here, *words) as address:
-        with urllib.request.urlopen(address, timeout=30) as answer:
+        with urllib.request.urlopen(address, timeout=60) as answer:
             assert "<html" in answer.read().decode()
         socket, origin = address.replace("http", "ws"), address.rstrip("/")
         with connect(f"{socket}session", origin=origin) as tab:  # type: ignore[arg-type]
             tab.send(json.dumps({"do": "hello"}))
-            assert "error" not in json.loads(tab.recv(timeout=30))
+            assert "error" not in json.loads(tab.recv(timeout=60))
             if words[0] == "watch":
                 tab.send(json.dumps({"do": "agent", "steps": 3}))
-                assert "error" not in json.loads(tab.recv(timeout=30))
+                assert "error" not in json.loads(tab.recv(timeout=60))
 
 
 @pytest.mark.parametrize("player", ["scripted", "random", "exit"])

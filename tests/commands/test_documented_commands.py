@@ -442,10 +442,10 @@ class Run:
                 line = process.stdout.readline()
                 assert line, f"{self.line} ended\n{printed}"
                 printed += line
-            with urllib.request.urlopen(url[0], timeout=30) as answer:
+            with urllib.request.urlopen(url[0], timeout=60) as answer:
                 page: str = answer.read().decode()
             os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-            process.communicate(timeout=30)
+            process.communicate(timeout=60)
         finally:
             end(process)
         by_make = (2, -signal.SIGINT) if self.line.startswith("make") else ()

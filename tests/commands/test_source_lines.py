@@ -147,7 +147,7 @@ def run(line: str, folder: Path, environment: dict[str, str], until: str | None)
         if not re.search(until, output):
             return process.wait(), output
         if url := re.search(r"http://\S+", output):
-            with urllib.request.urlopen(url[0], timeout=30) as page:
+            with urllib.request.urlopen(url[0], timeout=60) as page:
                 assert "<html" in page.read().decode()
         return 0, output
     finally:

@@ -36,7 +36,7 @@ def served(*arguments: str, port: int = 0) -> Iterator[str]:
         yield process.stdout.readline().split()[0]
         process.send_signal(signal.SIGINT)
         process.stdout.read()
-        assert process.wait(10) in (0, 130)
+        assert process.wait(60) in (0, 130)
 
 
 _AS_USUAL = {"viewport": {"width": 1280, "height": 860}, "color_scheme": "dark"}

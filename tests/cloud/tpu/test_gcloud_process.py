@@ -62,7 +62,7 @@ def functions_of(thread: Thread) -> list[str]:
 
 
 def until(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while not holds():
         assert time.monotonic() < end
         time.sleep(0.01)

@@ -119,7 +119,7 @@ class Terminal(io.StringIO):
         return shown_of(self.getvalue())
 
     def wait_for(self, pattern: str) -> None:
-        give_up = time.monotonic() + 20
+        give_up = time.monotonic() + 60
         while not re.search(pattern, "\n".join(self.seen)):
             assert time.monotonic() < give_up, f"no {pattern!r} in {self.seen}"
             time.sleep(0.01)

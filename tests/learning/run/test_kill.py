@@ -103,7 +103,7 @@ def wait_for_checkpoint(run: Path, before: int) -> None:
 
 def kill_in_a_save(process: subprocess.Popen[str], run: Path, chance: random.Random) -> bool:
     """Kills while a checkpoint is being written; whether that came out."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         if any((run / "checkpoints").glob(".saving-*")):
             time.sleep(chance.uniform(0, 0.03))

@@ -218,7 +218,7 @@ def test_names_do_not_steer_the_terminal(tmp_path: Path) -> None:
         with contextlib.suppress(OSError):  # raised when the process has ended
             while piece := os.read(ours, 65536):
                 seen += piece
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
     os.close(ours)
     text = seen.decode()
     assert "\x1b[" in text  # the colours are ours
@@ -266,5 +266,5 @@ def test_a_terminal_follows_the_run_until_ctrl_c(run: Path) -> None:
         read_until(ours, b"7.25")
         process.send_signal(signal.SIGINT)
         read_until(ours, b"7.25")  # the last table stays on the terminal
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
     os.close(ours)
