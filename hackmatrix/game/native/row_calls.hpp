@@ -46,15 +46,14 @@ inline ffi::Error row_sums(ffi::RemainingArgs arguments, ffi::RemainingRets resu
     rows::Reader reader(arrays.tables);
     for_each_block(arrays.games, threads, [&](size_t game, size_t end) {
         rows::Symbols symbols(reader);
-        std::vector<int32_t> rows;
+        std::vector<int32_t> rows(rows::MOST);
         for (; game < end; game++) {
             symbols.read(arrays.records + game * RECORD_SIZE);
             for (int view = 0; view < rows::VIEWS; view++) {
-                rows.clear();
-                symbols.add_rows(view, rows);
+                const int32_t* last = symbols.write_rows(view, rows.data());
                 bool turned = view > 0;
                 size_t at = turned ? game * NUM_DIRECTIONS + view - 1 : game;
-                rows::sum_rows(arrays.inputs[turned], widths[turned], rows,
+                rows::sum_rows(arrays.inputs[turned], widths[turned], rows.data(), last,
                                sums[turned] + at * widths[turned]);
             }
         }
@@ -73,13 +72,14 @@ inline ffi::Error row_gradients(ffi::RemainingArgs arguments, ffi::RemainingRets
     rows::Reader reader(arrays.tables);
     for_each_block(arrays.games, threads, [&](size_t game, size_t end) {
         rows::Symbols symbols(reader);
+        std::vector<int32_t> written(rows::MOST);
         for (; game < end; game++) {
             symbols.read(arrays.records + game * RECORD_SIZE);
             for (int view = 0; view < rows::VIEWS; view++) {
+                int32_t* last = symbols.write_rows(view, written.data());
                 std::vector<int32_t>& to = rows[game / block * rows::VIEWS + view];
-                size_t before = to.size();
-                symbols.add_rows(view, to);
-                counts[game * rows::VIEWS + view] = uint16_t(to.size() - before);
+                to.insert(to.end(), written.data(), last);
+                counts[game * rows::VIEWS + view] = uint16_t(last - written.data());
             }
         }
     });
