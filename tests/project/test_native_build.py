@@ -64,3 +64,39 @@ def test_what_is_built_is_not_built_again(checkout: Path) -> None:
     os.utime(module, (0, 0))  # older than its sources
     assert "left out" in run(checkout, "hatch_build.py").stderr
     assert not module.exists()
+
+
+ALL_MODULES = """
+import importlib, pkgutil, sys
+sys.modules["hackmatrix.game.native._native"] = None
+import hackmatrix
+for module in pkgutil.walk_packages(hackmatrix.__path__, "hackmatrix."):
+    if not module.name.endswith("__main__"):
+        try:
+            importlib.import_module(module.name)
+        except ImportError as error:
+            if "_native" in str(error):
+                print(module.name)
+"""
+
+
+def test_only_what_is_named_after_it_needs_the_native_engine(tmp_path: Path) -> None:
+    command = [sys.executable, "-W", "ignore", "-c", ALL_MODULES]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    needs = [name for name in done.stdout.split() if "native" not in name]
+    assert needs == ["hackmatrix.agents.roster.games_together"]  # imported where it is there
+
+
+@pytest.mark.slow
+def test_without_the_native_engine_one_trains_and_plays(tmp_path: Path) -> None:
+    left_out = shutil.ignore_patterns("*.so", "__pycache__")
+    shutil.copytree(ROOT / "hackmatrix", tmp_path / "hackmatrix", ignore=left_out)
+    shutil.copy(ROOT / "hackmatrix_command.py", tmp_path)
+    small = "--num-envs 32 --num-steps 16 --num-minibatches 4 --hidden-dim 8 --no-tensorboard"
+    for command in (
+        f"train --total-timesteps 1024 {small} --run-name run --checkpoint-dir runs",
+        "evaluate runs/run scripted --episodes 2",
+    ):
+        done = run(tmp_path, "-m", "hackmatrix", *command.split(), PATH=os.environ["PATH"])
+        assert done.returncode == 0, done.stderr
+    assert "win rate" in done.stdout

@@ -16,8 +16,8 @@ from hackmatrix.cloud.targets.hlo import HloEvent
 from hackmatrix.cloud.targets.options import TargetOptions
 from hackmatrix.cloud.targets.topology import devices_of
 from hackmatrix.core import machine
+from hackmatrix.game import native
 from hackmatrix.game.jaxgame.mosaic import GAMES_OF_A_BLOCK
-from hackmatrix.game.native.cuda import register_handlers
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.config_file import read_config
 from hackmatrix.learning.settings.resolve import resolve
@@ -308,8 +308,11 @@ def measure(options: TargetOptions, programs: Sequence[str] = compiling.PROGRAMS
     devices = devices_of(target)
     flags = {} if options.num_envs is None else {"num_envs": options.num_envs}
     config, _ = resolve(flags, read_config(options.config))
-    engine = "jax" if options.kernels == "xla" else "pallas" if target.is_tpu else "native"
+    own = "pallas" if target.is_tpu else "native" if native.available else "jax"
+    engine = "jax" if options.kernels == "xla" else own
     if engine == "native":
+        from hackmatrix.game.native.cuda import register_handlers
+
         register_handlers()  # a program is compiled for them though nothing can run it here
     programs_by_name = compiling.compile_programs(target, devices, config, programs, engine)
     versions = machine.versions("libtpu" if target.is_tpu else "jax-cuda12-pjrt")

@@ -12,7 +12,6 @@ from hackmatrix.game.engine import state as engine
 from hackmatrix.game.engine import text
 from hackmatrix.game.jaxgame.conversion import state_to_engine
 from hackmatrix.game.jaxgame.state import State
-from hackmatrix.game.native.conversion import game_to_engine
 from hackmatrix.game.rules.rewards import UNIT
 
 
@@ -61,6 +60,8 @@ class EnvState:
             )
         if isinstance(self.game, State):
             return state_to_engine(self.game)
+        from hackmatrix.game.native.conversion import game_to_engine
+
         return game_to_engine(np.asarray(self.game.states), np.asarray(self.game.saved))
 
     def _repr_html_(self) -> str | None:
