@@ -1,7 +1,6 @@
 """What moves cost, futures and games played on: judged from what the player sees alone."""
 
 import random
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -36,17 +35,6 @@ def lost() -> Session:
     session = playing()
     session.handle({"do": "load", "replay": Replay(GameId(3), actions).as_json()})
     return session
-
-
-@pytest.mark.slow  # what a processor takes depends on what else runs
-def test_a_hundred_games_take_less_than_ten_seconds_of_the_processor(lost: Session) -> None:
-    lost.handle({"do": "go", "node": 1})
-    began = time.process_time()
-    ends = [
-        lost.handle({"do": "finish", "games": 25, "first": first}) for first in range(0, 100, 25)
-    ]
-    assert time.process_time() - began < 10
-    assert sum(len(each["finished"]) for each in ends) == 100
 
 
 def test_who_plays_sees_no_opinion_until_an_agent_has_the_controls() -> None:
