@@ -13,18 +13,15 @@ constexpr int PLANES = 7;
 constexpr size_t VALUES = 32, SYMBOLS = 16, QUANTITIES = 48, JOINED = 64;  // at most
 constexpr size_t MOST = 2 * CELLS * SYMBOLS + JOINED + QUANTITIES + 1;  // rows of a view, and a free place
 
-// Keys of symbols, which are sums of what bytes add to them; as vectors, for the compiler's sake.
-typedef int16_t Keys __attribute__((vector_size(32)));
-constexpr size_t KEYS = sizeof(Keys) / sizeof(int16_t);
-static_assert(SYMBOLS == KEYS && QUANTITIES % KEYS == 0);
-template <size_t COUNT> struct KeyVector {
-    Keys vectors[COUNT / KEYS] = {};
-
-    void operator+=(const KeyVector& other) {
-        for (size_t i = 0; i < COUNT / KEYS; i++) vectors[i] += other.vectors[i];
+// Keys of symbols, sums of what bytes add to them: vectors, as compilers make none of loops.
+template <size_t COUNT> struct Keys {
+    typedef int16_t Vector __attribute__((vector_size(32)));
+    Vector vectors[COUNT / 16] = {};
+    void operator+=(const Keys& other) {
+        for (size_t i = 0; i < COUNT / 16; i++) vectors[i] += other.vectors[i];
     }
-    void add(size_t key, int32_t part) { vectors[key / KEYS][key % KEYS] += int16_t(part); }
-    int16_t operator[](size_t key) const { return vectors[key / KEYS][key % KEYS]; }
+    void add(size_t key, int32_t part) { vectors[key / 16][key % 16] += int16_t(part); }
+    int16_t operator[](size_t key) const { return vectors[key / 16][key % 16]; }
 };
 
 // An array of integers with rows of a few columns.
@@ -54,120 +51,80 @@ inline bool fits(const Definition& of) {
 // The tables as records are read by them: what follows from them is worked out once for a batch.
 class Reader {
   public:
-    template <size_t COUNT> using Parts = std::vector<KeyVector<COUNT>>;
-    struct Rows { int before = 0, size = 0, reach = -1; };  // `before` the first one; size 0: none
-    struct Tuple { size_t end; int before; };  // its last cell in `joint`, and the row before its first
-
-    // The tables of a view.
-    struct View {
-        Rows around[SYMBOLS], on_board[SYMBOLS];
-        bool reads_board = false;  // there are tables on the board
-        std::vector<Tuple> tuples;
-        std::vector<int> times;  // of the cells in `joint`
-        std::vector<std::pair<size_t, int>> quantities;  // and the row before the first
-    };
-
-    // A view from a cell of the player, on the mirrored board.
-    struct Sight {
-        int origin;  // the cell that it looks from
-        int16_t offsets[CELLS];  // of each cell: the number of its offset
-        int8_t steps[CELLS];  // how many steps that is
-        uint16_t joint[JOINED];  // symbols of cells, as indices of all contents
-    };
-
     explicit Reader(const Definition& tables) : tables(tables) {
-        for (size_t i = 0; i < tables.symbols.rows; i++) starts.add(i, tables.symbols[i][0]);
-        for (size_t i = 0; i < tables.lookup.rows; i++) lookup.push_back(uint8_t(tables.lookup[i][0]));
-        for (size_t i = 0; i < tables.symbol_parts.rows; i++) {
-            const int32_t* part = tables.symbol_parts[i];
-            for (int byte = 0; byte < 256; byte++)
-                parts[part[1] * 256 + byte].add(part[0], tables.parts[part[2]][byte]);
+        for (size_t i = 0; i < tables.symbols.rows; i++) symbol_keys.add(i, tables.symbols[i][0]);
+        for (size_t i = 0; i < tables.quantities.rows; i++) quantity_keys.add(i, tables.quantities[i][0]);
+        for (int plane = 0; plane < PLANES; plane++)
+            planes[plane] = parts_of<SYMBOLS>(plane, tables.symbol_parts);
+        for (size_t i = 0; i < tables.values.rows; i++) {
+            auto& of = values[i] = parts_of<QUANTITIES>(int(i), tables.quantity_parts);
+            while (of.size() > 1 && !std::memcmp(&of.back(), &of.back() - 1, sizeof of[0])) of.pop_back();
         }
-        for (size_t i = 0; i < tables.quantities.rows; i++)
-            quantity_starts.add(i, tables.quantities[i][0]);
-        for (size_t i = 0; i < tables.values.rows; i++) read_value(int(i));
-        read(tables.player, player);
-        read(tables.direction, direction);
+        for (int view = 0; view < 2; view++) {
+            const ViewTables& of = view ? tables.direction : tables.player;
+            for (const Table* kind : {&of.around, &of.on_board})
+                for (size_t i = 0; i < kind->rows; i++) {
+                    const int32_t* table = (*kind)[i];
+                    if (kind == &of.around) around[view][table[0]] = {table[1] - 1, table[2], table[3]};
+                    else on_board[view][table[0]] = {table[1] - 1, table[2], 0};
+                    with_rows[table[0] / 8] |= uint64_t{255} << table[0] % 8 * 8;
+                }
+        }
         for (int view = 0; view < VIEWS; view++)
             for (int player = 0; player < CELLS; player++) look(view, player);
     }
 
-    const View& view(int number) const { return number ? direction : player; }
+    struct Rows { int before = 0, size = 0, reach = -1; };  // before the first; size 0: there are none
+    struct Step { int row, col; };
+
+    // A view from a cell of the player.
+    struct Sight {
+        int origin;
+        int16_t offsets[CELLS], steps[CELLS];  // of the cells of the board
+        uint16_t joint[JOINED];  // symbols of `ViewTables::joint` among `Symbols::contents`
+    };
 
     const Definition& tables;
-    KeyVector<SYMBOLS> starts;  // of the symbols' keys
-    Parts<SYMBOLS> parts{PLANES * 256};  // what a plane's byte adds to the keys
-    std::vector<uint8_t> lookup;
-    KeyVector<QUANTITIES> quantity_starts;
-    Parts<QUANTITIES> value_parts[VALUES];  // what a value adds to those of quantities; the last for larger ones
-    uint8_t with_rows[SYMBOLS] = {};  // 255 for symbols of which there are rows
+    Keys<SYMBOLS> symbol_keys;
+    Keys<QUANTITIES> quantity_keys;
+    std::vector<Keys<SYMBOLS>> planes[PLANES];
+    std::vector<Keys<QUANTITIES>> values[VALUES];  // the last of one is of larger values too
+    Rows around[2][SYMBOLS], on_board[2][SYMBOLS];
+    uint64_t with_rows[SYMBOLS / 8] = {};  // a byte of ones for symbols of which there are rows
     Sight sights[VIEWS][CELLS];
 
   private:
-    void read_value(int value) {
-        std::vector<std::pair<int, const int32_t*>> of_value;  // quantities, and what a byte adds
-        size_t size = 1;
-        for (size_t i = 0; i < tables.quantity_parts.rows; i++) {
-            const int32_t *part = tables.quantity_parts[i], *of_bytes = tables.parts[part[2]];
-            if (part[1] != value) continue;
-            of_value.emplace_back(part[0], of_bytes);
-            for (size_t byte = size; byte < 256; byte++)
-                if (of_bytes[byte] != of_bytes[byte - 1]) size = byte + 1;
-        }
-        value_parts[value].resize(size);
-        for (auto [quantity, of_bytes] : of_value)
-            for (size_t byte = 0; byte < size; byte++)
-                value_parts[value][byte].add(quantity, of_bytes[byte]);
-    }
-
-    void read(const ViewTables& from, View& to) {
-        for (size_t i = 0; i < from.around.rows; i++) {
-            const int32_t* table = from.around[i];
-            to.around[table[0]] = {table[1] - 1, table[2], table[3]};
-            with_rows[table[0]] = 255;
-        }
-        for (size_t i = 0; i < from.on_board.rows; i++) {
-            const int32_t* table = from.on_board[i];
-            to.on_board[table[0]] = {table[1] - 1, table[2]};
-            to.reads_board = true;
-            with_rows[table[0]] = 255;
-        }
-        for (size_t i = 0; i < from.joint.rows; i++) {
-            const int32_t* cell = from.joint[i];
-            if (i == 0 || cell[0] != from.joint[i - 1][0]) to.tuples.push_back({0, cell[1] - 1});
-            to.tuples.back().end = i + 1;
-            to.times.push_back(cell[5]);
-        }
-        for (size_t i = 0; i < from.quantities.rows; i++)
-            to.quantities.emplace_back(from.quantities[i][0], from.quantities[i][1] - 1);
+    // What the bytes of a source add to the keys.
+    template <size_t COUNT> std::vector<Keys<COUNT>> parts_of(int source, const Table& all) const {
+        std::vector<Keys<COUNT>> parts(256);
+        for (size_t i = 0; i < all.rows; i++)
+            for (size_t byte = 0; byte < 256 && all[i][1] == source; byte++)
+                parts[byte].add(all[i][0], tables.parts[all[i][2]][byte]);
+        return parts;
     }
 
     void look(int view, int player) {
-        int ahead[] = {1, 0};  // rows and columns of a step forward
-        if (view) ahead[0] = ROWS[view - 1], ahead[1] = COLS[view - 1];
-        int aside[] = {std::abs(ahead[1]), std::abs(ahead[0])};
+        Step ahead = view ? Step{ROWS[view - 1], COLS[view - 1]} : Step{1, 0};
+        Step aside{std::abs(ahead.col), std::abs(ahead.row)};
         Sight& sight = sights[view][player];
-        int row = player / SIZE + (view ? ahead[0] : 0), col = player % SIZE + (view ? ahead[1] : 0);
-        auto cell_at = [](int row, int col) {
-            return row < 0 || row >= SIZE || col < 0 || col >= SIZE ? BEYOND : row * SIZE + col;
+        int row = player / SIZE + (view ? ahead.row : 0), col = player % SIZE + (view ? ahead.col : 0);
+        auto cell_at = [=](int along, int across) {
+            int to_row = row + along * ahead.row + across * aside.row;
+            int to_col = col + along * ahead.col + across * aside.col;
+            bool is_on_board = to_row >= 0 && to_row < SIZE && to_col >= 0 && to_col < SIZE;
+            return is_on_board ? to_row * SIZE + to_col : BEYOND;
         };
-        sight.origin = cell_at(row, col);
+        sight.origin = cell_at(0, 0);
         for (int cell = 0; cell < CELLS; cell++) {
             int rows = cell / SIZE - row, cols = cell % SIZE - col;
-            int along = rows * ahead[0] + cols * ahead[1], across = rows * aside[0] + cols * aside[1];
+            int along = rows * ahead.row + cols * ahead.col, across = rows * aside.row + cols * aside.col;
             sight.offsets[cell] = int16_t((along + SIZE - 1) * REACH + across + SIZE - 1);
-            sight.steps[cell] = int8_t(std::abs(rows) + std::abs(cols));
+            sight.steps[cell] = int16_t(std::abs(rows) + std::abs(cols));
         }
         const Table& joint = view ? tables.direction.joint : tables.player.joint;
-        for (size_t i = 0; i < joint.rows; i++) {
-            int along = joint[i][2], across = joint[i][3];
-            int cell = cell_at(row + along * ahead[0] + across * aside[0],
-                               col + along * ahead[1] + across * aside[1]);
-            sight.joint[i] = uint16_t(cell * int(SYMBOLS) + joint[i][4]);
-        }
+        for (size_t i = 0; i < joint.rows; i++)
+            sight.joint[i] = uint16_t(cell_at(joint[i][2], joint[i][3]) * int(SYMBOLS) + joint[i][4]);
     }
-
-    View player, direction;
 };
 
 // A record as symbols, mirrored so that the exit lies where rows and columns grow.
@@ -186,46 +143,46 @@ class Symbols {
             rows |= cell / SIZE < SIZE / 2;
             cols |= cell % SIZE < SIZE / 2;
         }
-        auto mirrored = [=](int row, int col) {
+        auto mirrored = [=](int cell) {
+            int row = cell / SIZE, col = cell % SIZE;
             return (rows ? SIZE - 1 - row : row) * SIZE + (cols ? SIZE - 1 - col : col);
         };
         end = pieces;
-        uint32_t owned = record.owned();
-        for (int row = 0; row < SIZE; row++)
-            for (int col = 0; col < SIZE; col++)
-                read_cell(record, owned, row * SIZE + col, mirrored(row, col));
-        int cell = std::min(record.byte(ScalarAt::cell), CELLS - 1);
-        player = mirrored(cell / SIZE, cell % SIZE);
+        for (int cell = 0; cell < CELLS; cell++) read_cell(record, cell, mirrored(cell));
+        player = mirrored(std::min(record.byte(ScalarAt::cell), CELLS - 1));
         read_quantities(bytes);
     }
 
-    // Writes the rows of a view, at most MOST; returns their end. Each is written, and kept if it is
-    // there: whether it is can't be predicted.
+    // Writes the rows of a view, at most MOST, and returns their end: each is written, and kept if it
+    // is there, which can't be predicted.
     int32_t* write_rows(int view, int32_t* to) const {
-        const Reader::View& of = reader.view(view);
+        bool turned = view > 0;
+        const ViewTables& of = turned ? tables.direction : tables.player;
         const Reader::Sight& sight = reader.sights[view][player];
-        const int32_t* barrier = tables.barrier[0];
-        if (view && contents[sight.origin * SYMBOLS + barrier[0]] == barrier[1]) return to;
+        const int32_t* closed = tables.barrier[0];
+        if (turned && contents[sight.origin * SYMBOLS + closed[0]] == closed[1]) return to;
         for (const Piece* piece = pieces; piece < end; piece++) {
             int cell = *piece & 255, symbol = *piece >> 8 & 255, content = *piece >> 16;
-            const Reader::Rows& around = of.around[symbol];
-            *to = around.before + sight.offsets[cell] * around.size + content;
-            to += sight.steps[cell] <= around.reach;
-            if (!of.reads_board) continue;
-            const Reader::Rows& on_board = of.on_board[symbol];
-            *to = on_board.before + cell * on_board.size + content;
-            to += on_board.size > 0;
+            Reader::Rows table = reader.around[turned][symbol];
+            *to = table.before + sight.offsets[cell] * table.size + content;
+            to += sight.steps[cell] <= table.reach;
+            if (!of.on_board.rows) continue;
+            table = reader.on_board[turned][symbol];
+            *to = table.before + cell * table.size + content;
+            to += table.size > 0;
         }
-        size_t i = 0;
-        for (const Reader::Tuple& tuple : of.tuples) {
+        for (size_t i = 0; i < of.joint.rows; to++) {
+            const int32_t* table = of.joint[i];
             int index = 0;
-            for (; i < tuple.end; i++) index += contents[sight.joint[i]] * of.times[i];
-            *to = tuple.before + index;
-            to += index > 0;
+            for (; i < of.joint.rows && of.joint[i][0] == table[0]; i++)
+                index += contents[sight.joint[i]] * of.joint[i][5];
+            *to = table[1] + index - 1;
+            to -= !index;
         }
-        for (auto [number, before] : of.quantities) {
-            *to = before + quantities[number];
-            to += quantities[number] > 0;
+        for (size_t i = 0; i < of.quantities.rows; i++) {
+            int quantity = quantities[of.quantities[i][0]];
+            *to = of.quantities[i][1] + quantity - 1;
+            to += quantity > 0;
         }
         return to;
     }
@@ -233,40 +190,34 @@ class Symbols {
   private:
     using Piece = uint32_t;  // cell of the mirrored board, symbol << 8, content << 16
 
-    void read_cell(const Record& record, uint32_t owned, int from, int to) {
-        auto keys = reader.starts;
+    void read_cell(const Record& record, int from, int to) {
+        auto keys = reader.symbol_keys;
+        for (int plane = 0; plane < PLANES - 1; plane++)
+            keys += reader.planes[plane][record.plane(plane * CELLS, from)];
         int value = record.plane(VALUE_PLANE, from);
-        int is_owned = value < NUM_PROGRAMS ? owned >> value & 1 : 0;
-        for (int plane = 0; plane < PLANES; plane++) {
-            int byte = plane < PLANES - 1 ? record.plane(plane * CELLS, from) : is_owned;
-            keys += reader.parts[plane * 256 + byte];
-        }
+        keys += reader.planes[PLANES - 1][value < NUM_PROGRAMS && record.owned() >> value & 1];
         for (size_t first = 0; first < SYMBOLS; first += 8) {
-            uint64_t bytes = 0, kept;
-            for (size_t i = 0; i < 8; i++) bytes |= uint64_t{reader.lookup[keys[first + i]]} << 8 * i;
+            uint64_t bytes = 0;
+            for (size_t i = 0; i < 8; i++) bytes |= uint64_t(tables.lookup[keys[first + i]][0]) << 8 * i;
             std::memcpy(contents + to * SYMBOLS + first, &bytes, 8);
-            std::memcpy(&kept, reader.with_rows + first, 8);
-            int bit;
-            for (bytes &= kept; bytes; bytes &= ~(uint64_t{255} << bit)) {
-                bit = __builtin_ctzll(bytes) & ~7;
+            for (bytes &= reader.with_rows[first / 8]; bytes;) {
+                int bit = __builtin_ctzll(bytes) & ~7;
                 *end++ = Piece(to | (first + bit / 8) << 8 | (bytes >> bit & 255) << 16);
+                bytes &= ~(uint64_t{255} << bit);
             }
         }
     }
 
     void read_quantities(const uint8_t* bytes) {
-        auto unsigned_at = [=](int byte, int size) {
-            return size == 2 ? bytes[byte] | bytes[byte + 1] << 8 : bytes[byte];
-        };
-        auto keys = reader.quantity_starts;
+        auto unsigned_at = [=](int at, int size) { return bytes[at] | (size == 2 ? bytes[at + 1] << 8 : 0); };
+        auto keys = reader.quantity_keys;
         for (size_t i = 0; i < tables.values.rows; i++) {
             const int32_t* at = tables.values[i];
             int value = i == 0 ? player : unsigned_at(at[0], at[1]);
             if (at[2] >= 0) value -= unsigned_at(at[2], at[1]);
-            const auto& of_value = reader.value_parts[i];
-            keys += of_value[std::clamp(value, 0, int(of_value.size()) - 1)];
+            keys += reader.values[i][std::clamp(value, 0, int(reader.values[i].size()) - 1)];
         }
-        for (size_t i = 0; i < QUANTITIES; i++) quantities[i] = reader.lookup[keys[i]];
+        for (size_t i = 0; i < QUANTITIES; i++) quantities[i] = tables.lookup[keys[i]][0];
     }
 
     const Reader& reader;
@@ -278,16 +229,16 @@ class Symbols {
 };
 
 // The sums of some rows of weights: four rows at a time, as every pass reads and writes the sums.
-inline void sum_rows(const float* weights, size_t width, const int32_t* rows, const int32_t* end, float* to) {
+inline void sum_rows(const float* weights, size_t width, const int32_t* row, const int32_t* end, float* to) {
     auto at = [=](int32_t row) { return weights + row * width; };
     std::fill_n(to, width, 0.0f);
-    for (; rows + 4 <= end; rows += 4) {
-        const float *a = at(rows[0]), *b = at(rows[1]), *c = at(rows[2]), *d = at(rows[3]);
+    for (; row + 4 <= end; row += 4) {
+        const float *a = at(row[0]), *b = at(row[1]), *c = at(row[2]), *d = at(row[3]);
         for (size_t column = 0; column < width; column++)
             to[column] += (a[column] + b[column]) + (c[column] + d[column]);
     }
-    for (; rows < end; rows++)
-        for (size_t column = 0; column < width; column++) to[column] += at(*rows)[column];
+    for (; row < end; row++)
+        for (size_t column = 0; column < width; column++) to[column] += at(*row)[column];
 }
 
 }  // namespace hackmatrix::rows
