@@ -61,6 +61,7 @@ def test_aliases_are_refused_at_once(tmp_path: Path) -> None:
         read_config(path)
 
 
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize(
     ("text", "told"),
     [

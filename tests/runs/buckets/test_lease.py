@@ -86,6 +86,7 @@ def test_a_second_trainer_is_refused_as_soon_as_the_first_renews(
     assert fake.names() == [HELD]
 
 
+@pytest.mark.timeout(40)  # leases last 60 s outside this file
 def test_a_lease_that_nobody_renews_is_taken_over_when_it_expires(fake: FakeBucket) -> None:
     left_by(fake)
     said: list[str] = []

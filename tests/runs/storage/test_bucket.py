@@ -139,6 +139,7 @@ def test_what_is_damaged_on_the_way_is_never_taken_for_whole(
         bucket.write("x", CONTENT) if method == "POST" else bucket.read("x")
 
 
+@pytest.mark.timeout(60)  # it would be tried for ever
 def test_what_goes_on_failing_is_told_when_the_patience_is_over(fake: FakeBucket) -> None:
     bucket = Bucket(Address(BUCKET, "a"), patience=0.5)
     fake.is_down = True
