@@ -19,7 +19,7 @@ from hackmatrix.research.comparison.estimates import (
     interquartile_mean,
 )
 from hackmatrix.research.comparison.held_out import difference, mean
-from hackmatrix.research.evaluation.sequential import LOOK, confidence_sequence
+from hackmatrix.research.evaluation.contest import LOOK, confidence_sequence
 from hackmatrix.research.evaluation.statistics import Estimate
 
 SEEDS = (2, 3, 5, 10, 20)

@@ -13,7 +13,7 @@ from hackmatrix.agents.networks.algorithms import ALGORITHMS
 from hackmatrix.core import machine
 from hackmatrix.core.configs import CONFIGS
 from hackmatrix.core.options import option
-from hackmatrix.learning.reporting.joined_rows import Interval
+from hackmatrix.learning.reporting.metrics import Interval
 from hackmatrix.learning.settings.config_file import read_config
 from hackmatrix.learning.settings.resolve import resolve
 from hackmatrix.research.bench.options import Options

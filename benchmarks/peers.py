@@ -20,14 +20,20 @@ import numpy as np
 
 from benchmarks.command import RESULTS, run_command
 from hackmatrix.core import machine
-from hackmatrix.core.devices.mesh import REPLICATED, SHARDED, first_index, on_devices, psum
-from hackmatrix.core.devices.shares import devices_for, use_all_cores
+from hackmatrix.core.devices.mesh import (
+    REPLICATED,
+    SHARDED,
+    devices_for,
+    first_index,
+    on_devices,
+    psum,
+    use_all_cores,
+)
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.extras import need
 from hackmatrix.core.options import option
-from hackmatrix.research.bench.env import EnvBench
+from hackmatrix.research.bench.env import EnvBench, random_actions, random_words
 from hackmatrix.research.bench.options import Options
-from hackmatrix.research.bench.policies import random_actions, random_words
 from hackmatrix.research.figures import COLOURS, panels, svg
 
 Array = jax.Array

@@ -19,12 +19,11 @@ from hackmatrix.core.extras import need
 from hackmatrix.core.options import option
 from hackmatrix.game.rules.stages import LAST_STAGE
 from hackmatrix.learning.reporting.console import Console
-from hackmatrix.learning.reporting.joined_rows import HIGH, LOW, Interval
+from hackmatrix.learning.reporting.metrics import HIGH, LOW, Interval
 from hackmatrix.learning.run.loop import End, train
-from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.settings.config import TrainConfig, TrainOptions
 from hackmatrix.learning.settings.config_file import read_config
 from hackmatrix.learning.settings.resolve import resolve
-from hackmatrix.learning.settings.train_options import TrainOptions
 from hackmatrix.research.bench.options import Options
 from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.ranking import reports_on

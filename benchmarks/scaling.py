@@ -10,12 +10,11 @@ from typing import Any, NamedTuple
 
 from benchmarks.command import RESULTS, run_command
 from hackmatrix.core import machine
-from hackmatrix.core.devices.shares import use_all_cores
+from hackmatrix.core.devices.mesh import use_all_cores
 from hackmatrix.core.extras import need
 from hackmatrix.core.options import option
-from hackmatrix.research.bench.env import EnvBench, Speed
+from hackmatrix.research.bench.env import EnvBench, Speed, crowded_position
 from hackmatrix.research.bench.options import NUM_ENVS, Options
-from hackmatrix.research.bench.positions import crowded_position
 from hackmatrix.research.figures import COLOURS, label, panels, svg
 
 _FEWEST = 64  # games

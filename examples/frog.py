@@ -9,10 +9,10 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from hackmatrix.environments.classic import SeenGames
 from hackmatrix.environments.interface.environment import Step, StepRecord
 from hackmatrix.environments.interface.metric import Metric, Over
 from hackmatrix.environments.interface.report import Column, PlayedGames
-from hackmatrix.environments.seen_games import SeenGames
 
 WIDTH = 6  # of the pond: four pads, and water on both sides
 PADS = jnp.pad(jnp.ones((4, 4), bool), 1).ravel()

@@ -255,9 +255,9 @@ def train(
     from hackmatrix.core.jax_defaults import jax_defaults
     from hackmatrix.environments.registry import check_code
     from hackmatrix.learning.run.loop import train
+    from hackmatrix.learning.settings.config import TrainOptions
     from hackmatrix.learning.settings.config_file import default_settings, read_config
     from hackmatrix.learning.settings.resolve import resolve
-    from hackmatrix.learning.settings.train_options import TrainOptions
     from hackmatrix.research.evaluation.selection import make_evaluate
 
     folder = None if output_dir is None else Path(output_dir)

@@ -102,8 +102,7 @@ def list_(argv: list[str]) -> int:
         purpose="Lists the checkpoints and files of params of runs.",
         example="  hackmatrix checkpoint list checkpoints/my-run",
     )
-    from hackmatrix.research.exchange.contents import params_files_of, runs_at
-    from hackmatrix.research.exchange.listing import list_rows, table
+    from hackmatrix.research.exchange.contents import list_rows, params_files_of, runs_at, table
 
     named = [local(run, checkpoints=True) for run in options.runs]
     runs = [run for path in named for run in runs_at(path)]

@@ -76,10 +76,9 @@ def main(argv: list[str]) -> int:
         return 0
     from hackmatrix.core.files import write_atomically
     from hackmatrix.research.comparison.curves import shared_metric
-    from hackmatrix.research.comparison.equal_budgets import Comparison
+    from hackmatrix.research.comparison.equal_budgets import Comparison, table
     from hackmatrix.research.comparison.groups import groups_of, read_groups
     from hackmatrix.research.comparison.reference import apply_reference
-    from hackmatrix.research.comparison.text import table
 
     runs, named = read_groups([_local(word) for word in options.runs])
     metric = options.metric or shared_metric(runs)

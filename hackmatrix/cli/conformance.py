@@ -9,7 +9,7 @@ from pathlib import Path
 from hackmatrix.cli.arguments import parse
 from hackmatrix.core.options import option
 from hackmatrix.game.conformance.check import check_game
-from hackmatrix.game.conformance.recording_files import read_games
+from hackmatrix.game.conformance.format import read_games
 from hackmatrix.game.conformance.verdicts import ConformanceReport
 
 _EXAMPLE = """\

@@ -22,11 +22,10 @@ from hackmatrix.game.rules.programs import PROGRAM_INDEX
 from hackmatrix.learning.settings.config import MAX_SEED
 
 if TYPE_CHECKING:
-    from hackmatrix.research.evaluation.contest import Contest, Entrant
+    from hackmatrix.research.evaluation.contest import Contest, Entrant, SequentialVerdict
     from hackmatrix.research.evaluation.limits import Limits
     from hackmatrix.research.evaluation.ranking import Ranking
     from hackmatrix.research.evaluation.report import Report
-    from hackmatrix.research.evaluation.sequential import SequentialVerdict
 
 DEFAULT_ENV = "HackMatrix"
 
@@ -215,8 +214,7 @@ def _play_until_decided(
 ) -> "tuple[list[Entrant], SequentialVerdict]":
     """Two agents, their reports on as many games as it took, and the verdict."""
     from hackmatrix.research.evaluation.agents import agent_player
-    from hackmatrix.research.evaluation.contest import Entrant
-    from hackmatrix.research.evaluation.sequential import play_until_decided, portion
+    from hackmatrix.research.evaluation.contest import Entrant, play_until_decided, portion
 
     games = portion(limits)
     plays = [agent_player(each, options.env, games, greedy=options.greedy) for each in agents]

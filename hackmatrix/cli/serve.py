@@ -48,8 +48,7 @@ def main(argv: list[str], command: str = "hackmatrix serve", *, exact: bool = Fa
     if call.unknown:
         _to_stderr(f"{command}: warning: not known and ignored: {' '.join(call.unknown)}")
     gc.disable()  # there is nothing to collect while modules are loaded
-    from hackmatrix.integrations.process.serve import serve
-    from hackmatrix.integrations.process.session import ProcessSession
+    from hackmatrix.integrations.process.session import ProcessSession, serve
 
     gc.freeze()
     gc.enable()

@@ -27,7 +27,7 @@ from hackmatrix.core.files import open_no_link
 from hackmatrix.environments.interface.environment import Environment
 from hackmatrix.learning.reporting.console import Console
 from hackmatrix.learning.run.loop import Evaluate, train
-from hackmatrix.learning.run.shared_programs import SharedPrograms
+from hackmatrix.learning.run.schedule import SharedPrograms
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.research.evaluation.selection import make_evaluate
 

@@ -5,12 +5,11 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hackmatrix.cli.arguments import as_typed, parse_explicit
-from hackmatrix.cli.environment_variables import add_variables
 from hackmatrix.cli.main import FAILED, SIGNALLED
 from hackmatrix.core.configs import CONFIGS, config_file, describe_configs
 from hackmatrix.core.errors import UserError
@@ -24,8 +23,7 @@ from hackmatrix.environments.task_list import TaskList
 from hackmatrix.game import native
 from hackmatrix.learning.reporting.config import ReportConfig
 from hackmatrix.learning.run.location import OpenRun, RunLocation, Values
-from hackmatrix.learning.settings.config import OPTIONS, RunConfig, TrainConfig
-from hackmatrix.learning.settings.train_options import TrainOptions
+from hackmatrix.learning.settings.config import OPTIONS, RunConfig, TrainConfig, TrainOptions
 from hackmatrix.learning.trainer.config import Course
 from hackmatrix.runs.storage.bucket import Unreachable
 
@@ -205,7 +203,7 @@ def prepare(
     Raises:
         UserError: a setting is not valid, or names code that no flag does.
     """
-    from hackmatrix.learning.run.run_folder import check_run_folder
+    from hackmatrix.learning.run.keeper import check_run_folder
 
     config, notes = _settle(command.flags, command.in_file, options, start)
     _check_code(config, command, options)
@@ -370,3 +368,53 @@ def code_of(outcome: "RunOutcome") -> int:
     if outcome.signal is not None and outcome.end.value == "signal":
         return SIGNALLED + outcome.signal
     return 0 if outcome.end.value == "finished" and outcome.saved else FAILED
+
+
+# --- Variables of other trainers' documents that stand for flags of `hackmatrix train` ------------
+
+
+_OF_PROCESSES = (
+    "MASTER_ADDR",
+    "MASTER_PORT",
+    "WORLD_SIZE",
+    "RANK",
+)  # as torch.distributed has them
+
+
+def add_variables(
+    variables: Mapping[str, str],
+    flags: dict[str, Any],
+    options: dict[str, Any],
+    in_file: Mapping[str, Any],
+) -> list[str]:
+    """Adds the flags that variables stand for, unless they are given; returns a line for each.
+
+    Args:
+        variables: those of the process.
+        flags: settings that the command line gives.
+        options: fields of `TrainOptions` that it gives.
+        in_file: settings of the file of `--config`.
+
+    Raises:
+        UserError: variables of several processes are incomplete, or no numbers.
+    """
+    notes = []
+    if variables.get("XLA_USE_BF16") == "1" and "dtype" not in flags:
+        flags["dtype"] = "bfloat16"
+        notes.append("XLA_USE_BF16=1 is taken as --dtype bfloat16")
+    distributed = {**in_file, **flags}.get("distributed")
+    typed = {"coordinator", "num_processes", "process_id"} & options.keys()
+    if distributed and "MASTER_ADDR" in variables and not typed:
+        missing = [name for name in _OF_PROCESSES if name not in variables]
+        if missing:
+            raise UserError(f"MASTER_ADDR is set, and {', '.join(missing)} not: set all, or none")
+        address, port, *numbers = (variables[name] for name in _OF_PROCESSES)
+        if not all(number.isdecimal() for number in numbers):
+            raise UserError(f"WORLD_SIZE and RANK must be numbers, got {' and '.join(numbers)}")
+        size, rank = map(int, numbers)
+        options |= {"coordinator": f"{address}:{port}", "num_processes": size, "process_id": rank}
+        notes.append(
+            f"MASTER_ADDR, MASTER_PORT, WORLD_SIZE and RANK: process {rank} of {size}, coordinator "
+            f"{address}:{port}; one process a host, whatever the number of its chips"
+        )
+    return notes

@@ -12,8 +12,7 @@ from statistics import fmean
 from typing import Any
 
 from hackmatrix.core.files import write_pair
-from hackmatrix.runs.checkpoints import best_checkpoint, score_of
-from hackmatrix.runs.facts import Facts, score_in
+from hackmatrix.runs.checkpoints import Facts, best_checkpoint, score_in, score_of
 from hackmatrix.runs.params import (
     FINAL,
     agent_folders,

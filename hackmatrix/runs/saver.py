@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Self
 
 from hackmatrix.core.files import sync
 from hackmatrix.runs import exports
-from hackmatrix.runs.arrays import Arrays
 from hackmatrix.runs.checkpoints import (
+    Facts,
     best_checkpoint,
     checkpoints_of,
     remove_checkpoint,
@@ -18,8 +18,8 @@ from hackmatrix.runs.checkpoints import (
     save_checkpoint,
     score_of,
 )
-from hackmatrix.runs.facts import Facts
 from hackmatrix.runs.folder import LostFolderError
+from hackmatrix.runs.params import Arrays
 
 
 class Snapshot(NamedTuple):

@@ -15,7 +15,7 @@ from made_runs import make_run as make_trained
 from hackmatrix.cli.main import main
 from hackmatrix.learning.run.location import RunLocation
 from hackmatrix.runs.buckets import lease, mirror
-from hackmatrix.runs.buckets.bucket_file import home_of, write_home
+from hackmatrix.runs.buckets.plan import home_of, write_home
 from hackmatrix.runs.names import next_name
 from hackmatrix.runs.storage.address import Address
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hackmatrix.cli.environment_variables import add_variables
+from hackmatrix.cli.train import add_variables
 from hackmatrix.core.errors import UserError
 
 OF_PROCESSES = {"MASTER_ADDR": "host", "MASTER_PORT": "1", "WORLD_SIZE": "4", "RANK": "2"}

@@ -16,7 +16,7 @@ from small_runs import assert_same_run, rows_of, updates_of
 
 from hackmatrix.cli.main import main
 from hackmatrix.cli.together import Together
-from hackmatrix.learning.run.shared_programs import SharedPrograms
+from hackmatrix.learning.run.schedule import SharedPrograms
 from hackmatrix.learning.trainer.trainer import Trainer
 
 SETTINGS: dict[str, Any] = {

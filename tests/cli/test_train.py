@@ -22,8 +22,7 @@ from hackmatrix.environments.registry import MAKERS
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.config_file import dump_config
 from hackmatrix.learning.trainer.trainer import Trainer, TrainState
-from hackmatrix.runs.checkpoints import save_checkpoint
-from hackmatrix.runs.facts import Facts
+from hackmatrix.runs.checkpoints import Facts, save_checkpoint
 from hackmatrix.runs.metrics_file import read_metrics
 
 pytestmark = pytest.mark.usefixtures("shared_programs")
@@ -313,7 +312,7 @@ def test_a_run_that_is_stopped_says_how_to_go_on(
 def test_scaling_is_told_and_saved(
     grid: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hackmatrix.learning.settings.batch_scaling.REFERENCE_BATCH", 32)
+    monkeypatch.setattr("hackmatrix.learning.settings.resolve.REFERENCE_BATCH", 32)
     argv = [*TINY, "--total-timesteps", "64", "--run-name", "x", "--lr", "0.001"]
     assert train([*argv, "--config", "original"]) == 0
     out = capsys.readouterr().out

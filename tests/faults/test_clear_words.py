@@ -23,9 +23,8 @@ from hackmatrix.environments.checked_report import report_of
 from hackmatrix.environments.interface.report import Column, PlayedGames
 from hackmatrix.learning.reporting.console import Console
 from hackmatrix.learning.run.loop import End, train
-from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.settings.config import TrainConfig, TrainOptions
 from hackmatrix.learning.settings.config_file import read_config
-from hackmatrix.learning.settings.train_options import TrainOptions
 from hackmatrix.learning.trainer.config import Course
 from hackmatrix.learning.trainer.trainer import Trainer, TrainState
 from hackmatrix.research.evaluation.games import play

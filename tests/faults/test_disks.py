@@ -16,7 +16,7 @@ from small_runs import rows_of, run_of, updates_of
 from hackmatrix.core import files
 from hackmatrix.core.errors import UserError
 from hackmatrix.learning.run.loop import End
-from hackmatrix.learning.settings.train_options import TrainOptions
+from hackmatrix.learning.settings.config import TrainOptions
 from hackmatrix.runs import metrics_file as rows
 from hackmatrix.runs.folder import RunFolder
 from hackmatrix.runs.metrics_file import METRICS_FILE

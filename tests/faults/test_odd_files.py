@@ -20,14 +20,13 @@ from recordings import lines
 from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.manifest import write_manifest
-from hackmatrix.game.conformance.recording_files import read_games
+from hackmatrix.game.conformance.format import read_games
 from hackmatrix.learning.reporting.alarms import HealthOfAgents, parse_row
 from hackmatrix.learning.reporting.metrics import LEARNER_METRICS
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.config_file import dump_config, read_config
 from hackmatrix.learning.settings.resolve import resolve
-from hackmatrix.runs.checkpoints import check_checkpoint, read_facts, save_checkpoint
-from hackmatrix.runs.facts import Facts
+from hackmatrix.runs.checkpoints import Facts, check_checkpoint, read_facts, save_checkpoint
 from hackmatrix.runs.metrics_file import METRICS_FILE, read_metrics
 from hackmatrix.runs.params import save_params
 

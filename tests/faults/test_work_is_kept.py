@@ -11,7 +11,7 @@ from small_runs import rows_of, run_of, updates_of
 from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.cli.main import exit_code
 from hackmatrix.core.errors import UserError
-from hackmatrix.learning.settings.train_options import TrainOptions
+from hackmatrix.learning.settings.config import TrainOptions
 from hackmatrix.learning.trainer.trainer import Trainer, TrainState
 from hackmatrix.runs import checkpoints
 from hackmatrix.runs.folder import LostFolderError

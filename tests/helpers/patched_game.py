@@ -19,7 +19,7 @@ from hackmatrix.game.rules.actions import ACTION_NAMES, FIRST_PROGRAM, NUM_ACTIO
 from hackmatrix.game.rules.board import Content
 from hackmatrix.game.rules.observation import FEATURE_SIZE, number_of
 from hackmatrix.game.rules.programs import PROGRAMS, ProgramId
-from hackmatrix.ui.page.assets import look
+from hackmatrix.ui.page.server import look
 from hackmatrix.ui.session.position_data import facts_of
 
 PATCH = ProgramId["PATCH"]

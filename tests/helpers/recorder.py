@@ -8,8 +8,7 @@ from typing import TypeVar
 from recordings import Raw
 
 from hackmatrix.game.conformance.check import StepVerdict, check_game
-from hackmatrix.game.conformance.format import read_game
-from hackmatrix.game.conformance.recording import rebuild_saved_states
+from hackmatrix.game.conformance.format import read_game, rebuild_saved_states
 from hackmatrix.game.conformance.step import flags_of
 from hackmatrix.game.engine.dice import Dice
 from hackmatrix.game.engine.game import Game

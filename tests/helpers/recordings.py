@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 from paths import DATA
 
 from hackmatrix.game.conformance.check import StepVerdict, check_step
-from hackmatrix.game.conformance.format import read_game
-from hackmatrix.game.conformance.recording import (
+from hackmatrix.game.conformance.format import (
     RecordedGame,
     RecordedState,
     RecordedStep,
+    read_game,
     rebuild_saved_states,
 )
 

@@ -12,9 +12,8 @@ from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.learning.reporting.console import Console
 from hackmatrix.learning.run.loop import MakeEvaluate, RunOutcome, train
 from hackmatrix.learning.run.start import find_start
-from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.settings.config import TrainConfig, TrainOptions
 from hackmatrix.learning.settings.resolve import resolve
-from hackmatrix.learning.settings.train_options import TrainOptions
 from hackmatrix.runs.checkpoints import checkpoints_of, load_checkpoint
 from hackmatrix.runs.metrics_file import read_metrics
 from hackmatrix.runs.params import agent_folders

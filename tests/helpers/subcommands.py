@@ -2,7 +2,7 @@
 
 from hackmatrix.cli.bench import BENCHMARKS
 from hackmatrix.cli.main import COMMANDS
-from hackmatrix.cli.tpu_subcommands import SUBCOMMANDS
+from hackmatrix.cli.tpu import SUBCOMMANDS
 
 _INNER = {
     "bench": tuple(BENCHMARKS),

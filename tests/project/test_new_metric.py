@@ -13,7 +13,7 @@ EDITS = {
             '    Metric("stats/up_frac", Over.STEPS, "fraction of actions that go up"),\n',
         )
     ],
-    "environments/hackmatrix/step_metrics.py": [
+    "environments/hackmatrix/env.py": [
         ('        "stats/win_rate": info', '        "stats/up_frac": action == 0,\n')
     ],
 }

@@ -14,6 +14,7 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.core.manifest import DamagedError, write_manifest
 from hackmatrix.runs import checkpoints
 from hackmatrix.runs.checkpoints import (
+    Facts,
     best_checkpoint,
     checkpoints_of,
     is_whole,
@@ -22,7 +23,6 @@ from hackmatrix.runs.checkpoints import (
     remove_partial,
     save_checkpoint,
 )
-from hackmatrix.runs.facts import Facts
 from hackmatrix.runs.saver import Saver, Snapshot
 
 ARRAYS = {

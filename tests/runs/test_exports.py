@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hackmatrix.runs.checkpoints import save_checkpoint
+from hackmatrix.runs.checkpoints import Facts, save_checkpoint
 from hackmatrix.runs.exports import (
     export_best,
     export_final,
@@ -18,7 +18,6 @@ from hackmatrix.runs.exports import (
     remove_export,
     remove_later_exports,
 )
-from hackmatrix.runs.facts import Facts
 from hackmatrix.runs.params import load_params
 
 

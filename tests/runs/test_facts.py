@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.runs.facts import Facts
+from hackmatrix.runs.checkpoints import Facts
 
 # As versions before `--num-seeds` wrote it; `arrays` and `format` are the checkpoint's.
 WRITTEN = """{

@@ -22,8 +22,7 @@ from hypothesis import strategies as st
 
 from hackmatrix.core.errors import UserError
 from hackmatrix.research.exchange.formats import read_params
-from hackmatrix.runs.pickled import UnreadableError
-from hackmatrix.runs.pickled_params import params_in, read_pickled_params
+from hackmatrix.runs.pickled import UnreadableError, params_in, read_pickled_params
 
 RNG = np.random.default_rng(0)
 

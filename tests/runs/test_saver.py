@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from failing_operations import Failing, failing_in
 
-from hackmatrix.runs.checkpoints import checkpoints_of
-from hackmatrix.runs.facts import Facts
+from hackmatrix.runs.checkpoints import Facts, checkpoints_of
 from hackmatrix.runs.params import update_of_params
 from hackmatrix.runs.saver import Saver, Snapshot
 

@@ -12,7 +12,8 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from hackmatrix.environments.hackmatrix.metric_table import METRICS
-from hackmatrix.runs.trackers import TrackedRun, Trackers, background, fan_out
+from hackmatrix.runs.trackers import TrackedRun, Trackers, fan_out
+from hackmatrix.runs.trackers import tracker as trackers_module
 from hackmatrix.runs.trackers.tracker import Tracker, Unavailable
 
 Said = list[str]
@@ -203,8 +204,8 @@ def test_a_tracker_that_is_unavailable_says_why_and_nothing_else() -> None:
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("hanging", ["start", "log", "finish"])
 def test_a_tracker_that_hangs_is_left_behind(hanging: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(background, "QUIET_SECONDS", 0.1)
-    monkeypatch.setattr(background, "END_SECONDS", 0.2)
+    monkeypatch.setattr(trackers_module, "QUIET_SECONDS", 0.1)
+    monkeypatch.setattr(trackers_module, "END_SECONDS", 0.2)
     for_ever = threading.Event()
 
     class Hanging(Recorder):
@@ -225,7 +226,7 @@ def test_a_tracker_that_hangs_is_left_behind(hanging: str, monkeypatch: pytest.M
 
 
 def test_an_end_that_takes_its_time_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(background, "QUIET_SECONDS", 0.05)
+    monkeypatch.setattr(trackers_module, "QUIET_SECONDS", 0.05)
 
     class Slow(Recorder):
         def finish(self, failed: bool) -> None:
@@ -242,7 +243,7 @@ def test_an_end_that_takes_its_time_is_waited_for(monkeypatch: pytest.MonkeyPatc
 def test_rows_that_a_slow_tracker_cannot_take_are_left_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(background, "LIMIT", 3)
+    monkeypatch.setattr(trackers_module, "LIMIT", 3)
     go = threading.Event()
 
     class Slow(Recorder):

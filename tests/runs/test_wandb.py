@@ -22,13 +22,7 @@ import pytest
 from wandb_server import WandbServer
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.runs.trackers import (
-    TrackedRun,
-    Trackers,
-    background,
-    download_run,
-    weights_and_biases,
-)
+from hackmatrix.runs.trackers import TrackedRun, Trackers, download_run, tracker, weights_and_biases
 
 KEY = "0123456789abcdef" * 3
 ONLINE_ONLY = {"_timestamp", "_runtime", "timesteps"}
@@ -46,7 +40,7 @@ def _apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("WANDB_ERROR_REPORTING", "false")
     monkeypatch.setenv("WANDB_SILENT", "true")
     monkeypatch.setenv("WANDB_BASE_URL", f"http://127.0.0.1:{closed_port()}")
-    monkeypatch.setattr(background, "QUIET_SECONDS", 60)  # a busy machine takes its time
+    monkeypatch.setattr(tracker, "QUIET_SECONDS", 60)  # a busy machine takes its time
     yield
     teardown = getattr(sys.modules.get("wandb"), "teardown", None)
     if teardown is not None:

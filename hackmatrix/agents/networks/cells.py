@@ -15,14 +15,15 @@ from hackmatrix.agents.networks.cells_forward import (
     EPSILON,
     REACH,
     ArrayOperations,
+    Reading,
     forward,
+    reading_of,
     shapes_of,
 )
-from hackmatrix.agents.networks.cells_reading import Reading, reading_of
 from hackmatrix.agents.networks.feature_network import FeatureNetwork
 from hackmatrix.agents.networks.network import Network
 from hackmatrix.agents.networks.orthogonal import orthogonal
-from hackmatrix.agents.networks.products import product
+from hackmatrix.agents.networks.sparse import product
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.interface.environment import Environment, PyTree, optional_members
 from hackmatrix.game.rules.observation import FEATURE_SIZE

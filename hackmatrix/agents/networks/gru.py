@@ -21,8 +21,7 @@ from hackmatrix.agents.networks.feature_network import FeatureNetwork
 from hackmatrix.agents.networks.mlp import Dense, trunk
 from hackmatrix.agents.networks.network import Network
 from hackmatrix.agents.networks.orthogonal import orthogonal
-from hackmatrix.agents.networks.products import product
-from hackmatrix.agents.networks.sparse import SparseFeatures
+from hackmatrix.agents.networks.sparse import SparseFeatures, product
 from hackmatrix.core.jax_defaults import with_jax_defaults
 from hackmatrix.environments.interface.environment import Environment, PyTree
 

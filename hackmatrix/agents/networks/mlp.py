@@ -13,8 +13,7 @@ from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.feature_network import FeatureNetwork
 from hackmatrix.agents.networks.network import Network
 from hackmatrix.agents.networks.orthogonal import orthogonal
-from hackmatrix.agents.networks.products import product
-from hackmatrix.agents.networks.sparse import SparseFeatures
+from hackmatrix.agents.networks.sparse import SparseFeatures, product
 from hackmatrix.agents.networks.symmetry import Sums, Symmetry
 from hackmatrix.environments.interface.environment import Environment
 

@@ -46,7 +46,7 @@ def newest_run(folders: tuple[Path, ...]) -> Path:
     Raises:
         UserError: no run has params.
     """
-    from hackmatrix.runs.facts import plays_hackmatrix
+    from hackmatrix.runs.checkpoints import plays_hackmatrix
     from hackmatrix.runs.params import agent_folders, facts_of_params, newest_params
 
     runs = []

@@ -1,7 +1,7 @@
 """A player that wins by rules of thumb: a tutorial of good play that runs.
 
 It sees what a player sees (`game/foresight/visible_state.py`) and looks three turns ahead without
-dice (`lookahead.py`, `game/foresight/enemy_turn.py`):
+dice (`lookahead.py`, `game/foresight/actions.py`):
 
 1. It picks a goal (`destinations.py`): a data siphon to fetch, a cell whose cross is worth
    siphoning, or else the exit.
@@ -15,15 +15,139 @@ dice (`lookahead.py`, `game/foresight/enemy_turn.py`):
 The numbers (`weights.py`) were found by playing.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
-from hackmatrix.agents.scripted.destinations import Goal, best_goal
-from hackmatrix.agents.scripted.lookahead import fights, investments, moves
-from hackmatrix.agents.scripted.values import holdings, hp_worth, standing
+from hackmatrix.agents.scripted.values import future, holdings, hp_worth, next_one, standing
 from hackmatrix.agents.scripted.weights import TUNED, ScriptedWeights
-from hackmatrix.game.foresight.enemy_turn import enemy_turn
+from hackmatrix.game.foresight.actions import can_go, enemy_turn, go, run, siphon
+from hackmatrix.game.foresight.cell_sets import ALL, BIT, NO_PATH, distances, members
 from hackmatrix.game.foresight.visible_state import VisibleState
+from hackmatrix.game.rules.actions import FIRST_PROGRAM, NUM_DIRECTIONS, SIPHON
+from hackmatrix.game.rules.board import CELLS, CROSS, Content
+from hackmatrix.game.rules.programs import ProgramId
 from hackmatrix.game.rules.stages import MAX_HP
+
+# --- Where the scripted player wants to go --------------------------------------------------------
+
+
+class Goal(NamedTuple):
+    """The cell to go to."""
+
+    worth: float  # what is there, less the way; 0 for the exit
+    cell: int
+    away: tuple[int, ...]  # walking distance to it from each cell
+
+
+def best_goal(visible: VisibleState, w: ScriptedWeights) -> Goal:
+    """The best of the data siphons to fetch and the cells to siphon; else the exit."""
+    free = ALL & ~visible.board.blocks
+    inside = free & ~BIT[visible.board.exit]  # a way through the exit would leave the stage
+    away = distances(BIT[visible.cell], inside)
+    options = [(worth - w.far * away[cell], cell) for worth, cell in _options(visible, inside, w)]
+    worth, cell = max(
+        (o for o in options if away[o[1]] < NO_PATH), default=(0.0, visible.board.exit)
+    )
+    if worth <= 0:
+        worth, cell = 0.0, visible.board.exit
+    return Goal(worth, cell, distances(BIT[cell], free if cell == visible.board.exit else inside))
+
+
+def _options(visible: VisibleState, inside: int, w: ScriptedWeights) -> Iterator[tuple[float, int]]:
+    """The worth of each cell that may be worth going to."""
+    for cell in members(visible.board.data_siphons):
+        yield w.fetch, cell
+    if visible.siphons:
+        gains, spawns = _gains(visible, w), _spawns(visible)
+        for cell in members(inside):
+            crowd, gain = 0, 0.0
+            for c in CROSS[cell]:
+                crowd += spawns[c]
+                gain += gains[c]
+            yield gain - w.crowd * crowd * crowd - w.siphon, cell
+
+
+def _gains(visible: VisibleState, w: ScriptedWeights) -> list[float]:
+    """The gain of siphoning each cell, less the cost of its spawns."""
+    gains = [0.0] * CELLS
+    credit = w.credit * next_one(visible.credits, w.enough)
+    energy = w.energy * next_one(visible.energy, w.enough)
+    for cell, amounts in visible.board.resources.items():
+        gains[cell] = credit * amounts[0] + energy * amounts[1]
+    for cell, block in visible.board.unsiphoned.items():
+        gains[cell] = -w.spawn * block.spawn
+        if block.content == Content.QUESTION:
+            gains[cell] -= w.question
+        elif block.content == Content.PROGRAM and not visible.owned >> block.value & 1:
+            gains[cell] += w.programs[block.value] * future(visible.stage, w)
+    return gains
+
+
+def _spawns(visible: VisibleState) -> list[int]:
+    """The spawns of each cell that would be siphoned."""
+    spawns = [0] * CELLS
+    for cell, block in visible.board.unsiphoned.items():
+        spawns[cell] = block.spawn
+    return spawns
+
+
+# --- The actions that the scripted player plays out, each with what it would then see -------------
+
+
+# Programs that act on the board, and those that change numbers alone; SCORE and REDUC are no help.
+_FIGHTS = (
+    ProgramId.PUSH,
+    ProgramId.PULL,
+    ProgramId.CRASH,
+    ProgramId.DEBUG,
+    ProgramId.ROW,
+    ProgramId.COL,
+    ProgramId.STEP,
+    ProgramId.D_BOM,
+    ProgramId.DELAY,
+    ProgramId.ANTI_V,
+    ProgramId.HACK,
+)
+_INVESTMENTS = (
+    ProgramId.SIPH_PLUS,
+    ProgramId.EXCH,
+    ProgramId.SHOW,
+    ProgramId.RESET,
+    ProgramId.CALM,
+    ProgramId.ATK_PLUS,
+)
+
+Played = list[tuple[int, VisibleState]]
+
+
+def moves(visible: VisibleState) -> Played:
+    """The actions that end the turn."""
+    played = [(d, go(visible, d)) for d in range(NUM_DIRECTIONS) if can_go(visible, d)]
+    if visible.siphons > 0:
+        played.append((SIPHON, siphon(visible)))
+    if (waited := run(visible, ProgramId.WAIT)) is not None:
+        played.append((FIRST_PROGRAM + ProgramId.WAIT, waited))
+    return played
+
+
+def fights(visible: VisibleState) -> Played:
+    """The programs that act on the board and can run now."""
+    return _run(visible, _FIGHTS)
+
+
+def investments(visible: VisibleState) -> Played:
+    """Likewise the programs that change numbers alone."""
+    return _run(visible, _INVESTMENTS)
+
+
+def _run(visible: VisibleState, programs: tuple[ProgramId, ...]) -> Played:
+    owned = [program for program in programs if visible.owned >> program & 1]
+    played = [(FIRST_PROGRAM + program, run(visible, program)) for program in owned]
+    return [(action, after) for action, after in played if after is not None]
+
+
+# --- A player that wins by rules of thumb: a tutorial of good play that runs ----------------------
+
 
 _TURNS = 3  # to look ahead
 _NO_MOVE = -1_000.0  # walled in: worse than any move

@@ -11,7 +11,7 @@ from hackmatrix.agents.networks import distribution
 from hackmatrix.agents.networks.policy import Policy
 from hackmatrix.agents.search.model import Searcher
 from hackmatrix.agents.search.rollouts import NONE, SearchResult
-from hackmatrix.environments.hackmatrix.undo_history import UndoMemory
+from hackmatrix.environments.hackmatrix.imagination import UndoMemory
 from hackmatrix.game.engine.game import Game
 from hackmatrix.game.engine.observation import observe_saved
 

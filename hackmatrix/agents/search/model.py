@@ -12,8 +12,7 @@ from hackmatrix.agents.networks.policy import Policy
 from hackmatrix.agents.search.rollouts import Model, SearchResult, SearchSettings, search
 from hackmatrix.agents.search.searchable import check_searchable
 from hackmatrix.environments.hackmatrix.env import HackMatrixEnv
-from hackmatrix.environments.interface.environment import PyTree
-from hackmatrix.environments.interface.imagination import Imagination
+from hackmatrix.environments.interface.environment import Imagination, PyTree
 from hackmatrix.game.jaxgame.dice import draw
 from hackmatrix.game.rules.chance import Site
 from hackmatrix.game.rules.observation import number_of

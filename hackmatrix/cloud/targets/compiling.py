@@ -1,21 +1,32 @@
 """Compiles the programs of a training for a target, and reads their size from what comes out."""
 
 import math
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import Jaxpr
+from jax.experimental import topologies
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
 from jax.sharding import PartitionSpec
 from jax.stages import Traced
 
-from hackmatrix.cloud.targets import hlo, loops
+from hackmatrix.cloud.targets import hlo
 from hackmatrix.cloud.targets.chips import Target
+from hackmatrix.cloud.tpu.hardware import FAMILIES, slice_of
 from hackmatrix.core.devices.mesh import SHARDED, first_index, on_devices
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.extras import need
+from hackmatrix.environments.hackmatrix.pallas_games import one_game
+from hackmatrix.game.foresight import kernel as tactical
+from hackmatrix.game.foresight.jax_layout import tactical_words
+from hackmatrix.game.jaxgame import kernel, undo
+from hackmatrix.game.jaxgame.mosaic import BLOCK, GAMES_OF_A_BLOCK
+from hackmatrix.game.rules.observation import RECORD_SIZE
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.trainer.keys import UpdateKeys
 from hackmatrix.learning.trainer.rollout import play
@@ -98,8 +109,8 @@ def _compile(target: Target, trace: Callable[[], Traced]) -> CompiledProgram:
     memory: Any = executable.memory_analysis()
     unknown = set()
 
-    def rounds_of(path: str) -> float:
-        if (rounds := loops.rounds_of(path)) is None:
+    def rounds_or_one(path: str) -> float:
+        if (rounds := rounds_of(path)) is None:
             unknown.add(path)
         return 1.0 if rounds is None else rounds
 
@@ -109,7 +120,7 @@ def _compile(target: Target, trace: Callable[[], Traced]) -> CompiledProgram:
         temporary=memory.temp_size_in_bytes,
         code=memory.generated_code_size_in_bytes,
         flops=flops(traced.jaxpr.jaxpr),
-        events=hlo.events(hlo.read(executable.as_text() or ""), rounds_of),
+        events=hlo.events(hlo.read(executable.as_text() or ""), rounds_or_one),
         unknown_loops=tuple(sorted(unknown)),
     )
 
@@ -191,3 +202,190 @@ def _inside(params: dict[str, Any]) -> list[Jaxpr]:
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:
     return value if isinstance(value, tuple) else (value,)
+
+
+# --- How often the loops of a step run that end when the last of a chip's games is done -----------
+
+
+# Mean rounds of a run of each loop, by the name that `control_flow.name_of` gives it: counted in
+# 2,048 games of random play, 2026-11-25. More games take little more.
+ROUNDS: dict[str, float] = {
+    "batch._begin_due": 2.0,
+    "batch._first_valid_layout": 1.9,
+    "batch._move_enemies": 17.7,
+    "batch._newest_saved": 0.7,
+    "batch.for_few": 0.6,
+    "kernel._begin_due": 2.0,
+    "kernel._begin_next": 0.5,
+    "kernel._first_valid_layout": 1.5,
+    "kernel.play": 34.8,  # of blocks of 1,024 games, as those before
+    "movement.exit_distance": 3.8,
+    "programs.poly": 1.1,
+    "spawning.spawn": 6.8,
+    "stage.draw_layout": 10.9,
+    "stage.is_valid_layout": 10.1,
+    "stage.place_blocks": 10.8,
+    "updates": 1.0,  # of the learner: all figures are those of one
+}
+
+
+def rounds_of(path: str) -> float | None:
+    """The mean rounds of a loop, by its path in a compiled program; None if it is not known."""
+    *_, name, _ = ["", *path.split("/")]
+    return ROUNDS.get(name)
+
+
+# --- The devices of a target, without the target: programs compile for them and do not run --------
+#
+# `libtpu` and the CUDA plugin of JAX make them from a description
+# (https://docs.jax.dev/en/latest/aot.html).
+
+
+# What XLA reads of a GPU. Registers, threads and shared memory are those of compute capability 9.0.
+_GPU = """
+platform_name: "CUDA"
+device_description_str: "{name}"
+dnn_version_info {{ major: 9 minor: 8 }}
+runtime_version {{ major: 12 minor: 9 patch: 0 }}
+gpu_device_info {{
+  cuda_compute_capability {{ major: 9 }}
+  core_count: 132
+  fpus_per_core: 128
+  threads_per_warp: 32
+  threads_per_block_limit: 1024
+  threads_per_core_limit: 2048
+  block_dim_limit_x: 2147483647
+  block_dim_limit_y: 65535
+  block_dim_limit_z: 65535
+  registers_per_block_limit: 65536
+  registers_per_core_limit: 65536
+  shared_memory_per_block: 49152
+  shared_memory_per_block_optin: 232448
+  shared_memory_per_core: 233472
+  l2_cache_size: 52428800
+  clock_rate_ghz: {clock}
+  memory_bandwidth: {bandwidth:.0f}
+  device_memory_size: {memory}
+}}
+"""
+
+
+def devices_of(target: Target) -> list[jax.Device]:
+    """The devices; JAX itself stays on CPU in this process.
+
+    Raises:
+        UserError: the compiler for it is not installed, or does not make them.
+    """
+    jax.config.update("jax_platforms", "cpu")
+    need("libtpu" if target.is_tpu else "jax_plugins")
+    try:
+        topology = _tpu(target) if target.is_tpu else _gpu(target)
+    except (jax.errors.JaxRuntimeError, NotImplementedError, RuntimeError) as error:
+        first = (str(error).strip().splitlines() or ["no reason given"])[0]
+        raise UserError(
+            f"target {target.name}: JAX {jax.__version__} can't describe it here ({first:.200}); "
+            "try `bench train` on a machine that has one"
+        ) from None
+    return list(topology.devices)
+
+
+def _tpu(target: Target) -> topologies.TopologyDescription:
+    found = slice_of(target.name)
+    of_host = {8: (2, 4, 1), 4: (2, 2, 1), 1: (1, 1, 1)}[found.chips_per_host]
+    os.environ |= {
+        "TPU_SKIP_MDS_QUERY": "1",  # which would ask a machine of Google's
+        "TPU_ACCELERATOR_TYPE": found.type,
+        "TPU_WORKER_HOSTNAMES": "localhost",
+        "TPU_WORKER_ID": "0",
+        "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
+    }
+    more: dict[str, Any] = {"chips_per_host_bounds": of_host}
+    if FAMILIES[target.family].dimensions == 3:
+        more["chip_config_name"] = "megacore"  # one device for the two cores of a chip
+    return topologies.get_topology_desc(f"{target.family}:{target.grid}", "tpu", **more)
+
+
+def _gpu(target: Target) -> topologies.TopologyDescription:
+    chip = target.chip
+    described = _GPU.format(
+        name=f"NVIDIA {target.name.upper()}",
+        clock=chip.clock,
+        bandwidth=chip.bandwidth,
+        memory=chip.memory,
+    )
+    return topologies.get_topology_desc(
+        target.name, "cuda", target_config=described, topology=target.grid
+    )
+
+
+# --- Vector operations of the kernels of Pallas, of which the compiler estimates no cycles --------
+#
+# A value of a block of 1,024 games is a register, and what is done to it one vector operation.
+
+
+_FREE = {
+    *("broadcast_in_dim", "reshape", "squeeze", "slice", "concatenate", "stack", "expand_dims"),
+    *("convert_element_type", "iota", "bitcast_convert_type", "platform_index"),
+}
+# Vector operations of those that take several: shifts are guarded, maxima go across lanes.
+_DEAR = {"shift_left": 3, "shift_right_logical": 3, "reduce_max": 20, "reduce_or": 20, "gather": 4}
+_AN_ARRAY = 12  # operations for a block of an array that gets in or out of a kernel
+
+
+@cache
+def operations(product: int) -> dict[str, float]:
+    """Vector operations of a block of 1,024 games, for each kernel by the name of its scope.
+
+    Args:
+        product: what a product of two words takes.
+    """
+
+    def block(dtype: Any, *before: int) -> jax.ShapeDtypeStruct:
+        return jax.ShapeDtypeStruct((*before, *BLOCK), dtype)
+
+    game = one_game()
+    games = jax.tree.map(lambda x: block(x.dtype), undo.without_rows(game))
+    position = block(jnp.uint32, game.saved.rows.shape[-1])
+    record, word = block(jnp.uint32, RECORD_SIZE // 4), block(jnp.int32)
+    rules = {
+        kernel.SCOPE: jax.make_jaxpr(partial(kernel.play, restarts=True))(
+            games, word, position, word
+        ),
+        tactical.SCOPE: jax.make_jaxpr(tactical_words)(record),
+    }
+    return {name: _of(rule, product) for name, rule in rules.items()}
+
+
+def _of(rule: ClosedJaxpr, product: int) -> float:
+    arrays = sum(_registers(x.aval) for x in (*rule.jaxpr.invars, *rule.jaxpr.outvars))
+    return _AN_ARRAY * arrays + _counted(rule.jaxpr, product)
+
+
+def _counted(jaxpr: Jaxpr, product: int) -> float:
+    return sum(_operations(eqn, product) for eqn in jaxpr.eqns)
+
+
+def _operations(eqn: JaxprEqn, product: int) -> float:
+    name, inside = eqn.primitive.name, eqn.params
+    if name in _FREE:
+        return 0.0
+    if name == "jit":
+        return _counted(inside["jaxpr"].jaxpr, product)
+    if name == "scan":
+        return float(inside["length"]) * _counted(inside["jaxpr"].jaxpr, product)
+    if name == "while":
+        rounds = ROUNDS[str(eqn.source_info.name_stack).rpartition("/")[2]]
+        body, condition = inside["body_jaxpr"], inside["cond_jaxpr"]
+        end = _counted(condition.jaxpr, product)
+        return rounds * _counted(body.jaxpr, product) + (rounds + 1) * end
+    if name == "cond":
+        sides = [_counted(side.jaxpr, product) for side in inside["branches"]]
+        by_platform = inside.get("branches_platforms") is not None
+        return sides[-1] if by_platform else max(sides)  # the last is that for accelerators
+    registers = max(_registers(x.aval) for x in (*eqn.invars, *eqn.outvars))
+    return registers * (product if name == "mul" else _DEAR.get(name, 1))
+
+
+def _registers(aval: Any) -> int:
+    """Registers that an array of a block takes; a number of the whole block takes none."""
+    return math.prod(aval.shape) // GAMES_OF_A_BLOCK

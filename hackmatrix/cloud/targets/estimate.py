@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from hackmatrix.cloud.targets import compiling, pallas_kernels
+from hackmatrix.cloud.targets import compiling
 from hackmatrix.cloud.targets.chips import AS_OF, CHIPS, Target, target_of
+from hackmatrix.cloud.targets.compiling import devices_of
 from hackmatrix.cloud.targets.hlo import HloEvent
 from hackmatrix.cloud.targets.options import TargetOptions
-from hackmatrix.cloud.targets.topology import devices_of
 from hackmatrix.core import machine
 from hackmatrix.game import native
 from hackmatrix.game.jaxgame.mosaic import GAMES_OF_A_BLOCK
@@ -316,7 +316,7 @@ def measure(options: TargetOptions, programs: Sequence[str] = compiling.PROGRAMS
         register_handlers()  # a program is compiled for them though nothing can run it here
     programs_by_name = compiling.compile_programs(target, devices, config, programs, engine)
     versions = machine.versions("libtpu" if target.is_tpu else "jax-cuda12-pjrt")
-    operations = pallas_kernels.operations(target.chip.product) if engine == "pallas" else {}
+    operations = compiling.operations(target.chip.product) if engine == "pallas" else {}
     return TargetReport(target, config, str(options.config), programs_by_name, versions, operations)
 
 

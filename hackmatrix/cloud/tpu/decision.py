@@ -7,9 +7,9 @@ killed at any moment and started again without it.
 
 from collections.abc import Callable
 
-from hackmatrix.cloud.tpu.gcloud_errors import ErrorType, what_to_do
+from hackmatrix.cloud.tpu.gcloud import ErrorType, what_to_do
 from hackmatrix.cloud.tpu.history import Action, HistoryStep, TpuHistory
-from hackmatrix.cloud.tpu.observed import RESTART_CODES, Hosts, Observed, Queue, TpuNode, TpuRun
+from hackmatrix.cloud.tpu.probe import RESTART_CODES, Hosts, Observed, Queue, TpuNode, TpuRun
 
 LOOK_AGAIN = 30.0  # seconds, while something changes by itself
 FOLLOW = 60.0  # seconds between looks at training

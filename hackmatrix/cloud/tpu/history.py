@@ -6,8 +6,8 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, NamedTuple
 
-from hackmatrix.cloud.tpu.gcloud_errors import ErrorType
-from hackmatrix.cloud.tpu.observed import Hosts, Observed, Queue, TpuNode
+from hackmatrix.cloud.tpu.gcloud import ErrorType
+from hackmatrix.cloud.tpu.probe import Hosts, Observed, Queue, TpuNode
 
 
 class Action(Enum):

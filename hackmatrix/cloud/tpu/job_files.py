@@ -13,17 +13,144 @@ import yaml
 
 from hackmatrix.cloud.tpu import gcloud_lines as commands
 from hackmatrix.cloud.tpu.description import Description
-from hackmatrix.cloud.tpu.hosts import setup_script
-from hackmatrix.cloud.tpu.instance_group import recipe
-from hackmatrix.cloud.tpu.observed import RESTART_CODES
-from hackmatrix.cloud.tpu.train_script import (
-    heredoc,
-    needs_bucket,
-    region,
-    train_arguments,
-    train_script,
-)
+from hackmatrix.cloud.tpu.hosts import HOST_FOLDER, compile_cache, setup_script
+from hackmatrix.cloud.tpu.probe import RESTART_CODES
 from hackmatrix.core.errors import UserError
+
+# --- The training as lines of a shell, for services that make machines anew -----------------------
+
+
+def train_arguments(tpu: Description) -> list[str]:
+    """The arguments of `hackmatrix` on each host, for the first start and for all later ones."""
+    words = ["train", *tpu.train_arguments, "--checkpoint-dir", commands.checkpoint_dir(tpu)]
+    words += ["--run-name", tpu.name, "--resume-if-there"]
+    return words + (["--distributed"] if tpu.slice.hosts > 1 else [])
+
+
+def train_script(tpu: Description) -> str:
+    """Lines of a shell that train, from the newest checkpoint if the run is in the bucket.
+
+    They keep compiled programs for the next machine, and exit as the training does.
+    """
+    return f"""export JAX_COMPILATION_CACHE_DIR={HOST_FOLDER}/jax-cache PYTHONUNBUFFERED=1
+cd {HOST_FOLDER}/repo
+code=0
+trap 'kill $!; wait $! || true' TERM # a signal that the shell gets is for the training
+{HOST_FOLDER}/venv/bin/python -m hackmatrix {shlex.join(train_arguments(tpu))} &
+wait $! || code=$?
+gcloud storage rsync {HOST_FOLDER}/jax-cache {compile_cache(tpu)} || true
+exit $code"""
+
+
+def heredoc(command: str, text: str, mark: str) -> str:
+    """Lines of a shell that give a command this text as its input, to the letter.
+
+    Args:
+        command: the command.
+        text: whole lines.
+        mark: what ends the text; made longer where the text has such a line.
+    """
+    while mark in text.split("\n"):
+        mark += "_"
+    return f"{command} <<'{mark}'\n{text}{mark}\n"
+
+
+def needs_bucket(tpu: Description, what: str) -> None:
+    """Raises `UserError` if there is no bucket."""
+    if tpu.bucket is None:
+        raise UserError(f"{what} makes machines anew, so checkpoints need a bucket: set bucket")
+
+
+def region(tpu: Description) -> str:
+    """The region of the zone."""
+    return tpu.zone.rpartition("-")[0]
+
+
+# --- A recipe for a managed instance group of Compute Engine --------------------------------------
+
+
+_TPU_IMAGE = "ubuntu-accel-2204-amd64-tpu-v5e-v5p-v6e"
+_TPU_IMAGE_PROJECT = "ubuntu-os-accelerator-images"
+_WHOLE = ("--target-size-policy-mode=bulk", "--default-action-on-vm-failure=do-nothing")
+_SPOT = """
+# Google deletes spot machines that it preempts, and does not promise to make them anew: delete the
+# group then and run this again."""
+
+
+def recipe(tpu: Description) -> str:
+    """A script that makes the group.
+
+    Raises:
+        UserError: there are no groups of such TPUs, or there is no bucket.
+    """
+    needs_bucket(tpu, "a managed instance group")
+    if not tpu.slice.hardware.groups:
+        raise UserError(
+            f"Compute Engine has no instance groups of {tpu.slice.family}, only of v5p and later: "
+            "use `hackmatrix tpu run`"
+        )
+    where = f"--zone={tpu.zone} --project={tpu.project}"
+    note = _SPOT if tpu.spot else ""
+    head = f"""#!/bin/bash
+# A managed instance group of Compute Engine, whose machines resume the run when they start.{note}
+# To end it:
+#   gcloud compute instance-groups managed delete {tpu.name} {where}
+set -euo pipefail
+"""
+    startup = f"""#!/bin/bash
+until {heredoc("bash", setup_script(tpu, keeps_watch=False), "HACKMATRIX")}do sleep 60; done
+while true; do
+    code=0
+    (
+{train_script(tpu)}
+    ) || code=$?
+    case $code in # finished, or the program failed; anything else is a lost machine
+        0 | 1 | 2) break ;;
+    esac
+    sleep 10
+done
+gcloud compute instance-groups managed resize {tpu.name} --size=0 {where}
+"""
+    lines = "\n".join(map(shlex.join, _group(tpu)))
+    return f"{head}{heredoc('cat >startup.sh', startup, 'STARTUP')}{lines}\n"
+
+
+def _group(tpu: Description) -> list[commands.Argv]:
+    """The lines that make a group; a policy keeps the machines of a slice together."""
+    several, where = tpu.slice.hosts > 1, f"--project={tpu.project}"
+    compute = ["gcloud", "compute"]
+    policy = [
+        *[*compute, "resource-policies", "create", "workload-policy", tpu.name, where],
+        f"--region={region(tpu)}",
+        "--type=HIGH_THROUGHPUT",
+        *([f"--accelerator-topology={tpu.slice.topology}"] if several else []),
+    ]
+    spot = ["--provisioning-model=SPOT", "--instance-termination-action=DELETE"]
+    template = [
+        *[*compute, "instance-templates", "create", tpu.name, where],
+        f"--machine-type={tpu.slice.machine}",
+        f"--image-family={_TPU_IMAGE}",
+        f"--image-project={_TPU_IMAGE_PROJECT}",
+        "--boot-disk-size=100GB",
+        "--maintenance-policy=TERMINATE",
+        "--scopes=cloud-platform",
+        *(spot if tpu.spot else []),
+        *([f"--service-account={tpu.service_account}"] if tpu.service_account else []),
+        "--metadata-from-file=startup-script=startup.sh",
+    ]
+    link = f"projects/{tpu.project}/regions/{region(tpu)}/resourcePolicies/{tpu.name}"
+    group = [
+        *[*compute, "instance-groups", "managed", "create", tpu.name, where],
+        f"--zone={tpu.zone}",
+        f"--size={tpu.slice.hosts}",
+        f"--template={tpu.name}",
+        *([f"--workload-policy={link}", *_WHOLE] if several else []),
+    ]
+    return [policy, template, group] if several else [template, group]
+
+
+# The training as a file for something else that gets machines: the same command, no code of ours.
+
 
 _IMAGE = "google/cloud-sdk:slim"  # has gcloud and a Python that installs ours
 _CPUS = 8  # of a node of Slurm, for each of its GPUs

@@ -14,13 +14,19 @@ from hackmatrix.cloud.tpu import preparation
 from hackmatrix.cloud.tpu.costs import describe_costs, price_in_words
 from hackmatrix.cloud.tpu.decision import decide
 from hackmatrix.cloud.tpu.description import Description
-from hackmatrix.cloud.tpu.gcloud import MINUTE, Gcloud
-from hackmatrix.cloud.tpu.gcloud_errors import ErrorType, Trouble
+from hackmatrix.cloud.tpu.gcloud import MINUTE, ErrorType, Gcloud, Trouble
 from hackmatrix.cloud.tpu.history import Action, HistoryStep, TpuHistory, ready_seconds, remember
 from hackmatrix.cloud.tpu.hosts import train_command
-from hackmatrix.cloud.tpu.observed import Hosts, Observed, Queue, TpuNode, TpuRun
-from hackmatrix.cloud.tpu.probe import look, trouble_of_line
-from hackmatrix.cloud.tpu.train_script import train_arguments
+from hackmatrix.cloud.tpu.job_files import train_arguments
+from hackmatrix.cloud.tpu.probe import (
+    Hosts,
+    Observed,
+    Queue,
+    TpuNode,
+    TpuRun,
+    look,
+    trouble_of_line,
+)
 
 _REMIND = 3600.0  # seconds between reminders that the TPU costs
 PAUSE = 15.0  # seconds before the same is done again

@@ -3,6 +3,7 @@
 A function run by `on_devices` sees its device's shard of sharded arrays and all of replicated ones.
 """
 
+import contextlib
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any
@@ -11,6 +12,8 @@ import jax
 import numpy as np
 from jax.flatten_util import ravel_pytree
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
+
+from hackmatrix.core.processes.cores import num_cores
 
 Array = jax.Array
 
@@ -121,3 +124,22 @@ def _reduce_tree(reduce: Callable[[Any, str], Any], tree: Any) -> Any:
         for place, reduced in zip(places, to_arrays(reduce(vector, AXIS)), strict=True):
             arrays[place] = reduced
     return jax.tree.unflatten(structure, arrays)
+
+
+# --- All devices with equal shares of the games; on CPU every core is a device --------------------
+
+
+def use_all_cores() -> None:
+    """Makes every core a JAX device, unless JAX has already been used in this process.
+
+    XLA runs the many small operations of a step one after another, so a second core helps little
+    unless it has its own games.
+    """
+    with contextlib.suppress(RuntimeError):
+        jax.config.update("jax_num_cpu_devices", num_cores())
+
+
+def devices_for(games: int) -> Mesh:
+    """A mesh of all devices, or of a single one if `games` can't be divided evenly among all."""
+    devices = jax.devices()
+    return mesh_of(devices[:1] if games % len(devices) else devices)

@@ -10,6 +10,7 @@ from hackmatrix.core.configs import CURRICULA, config_file
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import OptionRange, convert
 from hackmatrix.core.yaml_file import read_yaml
+from hackmatrix.environments.interface.metric import Metric, Over, Shown
 from hackmatrix.game.rules.board import LIMIT
 from hackmatrix.game.rules.programs import PROGRAMS
 from hackmatrix.game.rules.stages import LAST_STAGE
@@ -190,3 +191,22 @@ def _parse_number(value_type: type, name: str, value: Any, limits: OptionRange) 
     if result not in limits:
         raise ValueError(f"{name} must be {limits}, got {value!s:.60}")
     return result
+
+
+# --- The metrics of a curriculum, in addition to the game's. Imports no JAX -----------------------
+
+
+METRICS = (
+    Metric(
+        "curriculum/level",
+        Over.STEPS,
+        "level at which new games begin, from 1",
+        shown=Shown("GAME", "level", ".2f", in_summary=True),
+    ),
+    Metric(
+        "curriculum/result",
+        Over.CHANCES,
+        "of the games that began at the level, the mean of what its `advance` names",
+        shown=Shown("GAME", "level result", ".3f"),
+    ),
+)

@@ -16,7 +16,7 @@ from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.hackmatrix.engines import ENGINES, Engine, engine_of
 from hackmatrix.environments.hackmatrix.env_state import EnvState
 from hackmatrix.environments.hackmatrix.imagination import ImaginedGames
-from hackmatrix.environments.hackmatrix.metric_table import METRICS
+from hackmatrix.environments.hackmatrix.metric_table import METRICS, report
 from hackmatrix.environments.hackmatrix.observations import (
     COMPACT,
     PLANES,
@@ -27,17 +27,15 @@ from hackmatrix.environments.hackmatrix.observations import (
     planes,
 )
 from hackmatrix.environments.hackmatrix.over_games import over_games
-from hackmatrix.environments.hackmatrix.report_columns import report
-from hackmatrix.environments.hackmatrix.step_metrics import measure
 from hackmatrix.environments.hackmatrix.training_reward import trained_on
-from hackmatrix.environments.interface.environment import Reflections
+from hackmatrix.environments.interface.environment import Reflections, StepRecord
 from hackmatrix.environments.interface.spaces import Box, Discrete, StepSpec
 from hackmatrix.game.engine import state as engine_state
 from hackmatrix.game.engine import text
 from hackmatrix.game.jaxgame import observation
 from hackmatrix.game.jaxgame.feature_rows import HackMatrixFeatureRows
 from hackmatrix.game.jaxgame.state import State
-from hackmatrix.game.rules.actions import NUM_ACTIONS
+from hackmatrix.game.rules.actions import ACTION_NAMES, FIRST_PROGRAM, NUM_ACTIONS, SIPHON
 from hackmatrix.game.rules.board import LIMIT
 from hackmatrix.game.rules.chance import EVALUATION_STREAM, MAX_WORD
 from hackmatrix.game.rules.mirror import AXES, mirrored_actions, mirrored_features
@@ -47,6 +45,39 @@ from hackmatrix.game.rules.rewards import REWARD_PARTS
 from hackmatrix.game.rules.stages import LAST_STAGE
 from hackmatrix.game.rules.tactical import HIGH, LOW, SCALES, TACTICAL_SIZE
 from hackmatrix.game.rules.training_reward import PROGRAM_WORTH, TRAINING_REWARDS, WIN_WORTH
+
+# --- HackMatrix's metrics of a training step; their table is in `metric_table.py` -----------------
+
+
+Measured = dict[str, jax.Array | tuple[jax.Array, jax.Array]]
+
+
+def measure(step: StepRecord) -> Measured:
+    """The values of one step by metric; see `Environment` for how they are used."""
+    info, action = step.info, step.action
+    parts = {f"reward/{part}": info["reward_parts"][i] for i, part in enumerate(REWARD_PARTS)}
+    programs = {
+        f"actions/program/{ACTION_NAMES[program]}": action == program
+        for program in range(FIRST_PROGRAM, NUM_ACTIONS)
+    }
+    first_chance = step.mask[SIPHON] & ~step.previous_mask[SIPHON]
+    return {
+        **parts,
+        "actions/move_frac": action < SIPHON,
+        "actions/siphon_frac": action == SIPHON,
+        "actions/program_frac": action >= FIRST_PROGRAM,
+        **programs,
+        "stats/highest_stage": info["stage"],
+        "stats/mean_stage": info["stage"],
+        "stats/win_rate": info["won"],
+        "stats/mean_score": info["score"],
+        "stats/programs_owned": info["programs_owned"],
+        "stats/siphon_first_chance_frac": (first_chance & (action == SIPHON), first_chance),
+    }
+
+
+# --- The public environment: the gymnax step signature, an action mask, and features on demand ----
+
 
 _OBSERVATION = Box(0, 255, (RECORD_SIZE,), np.uint8)
 _REAL = Box(-np.inf, np.inf, ())

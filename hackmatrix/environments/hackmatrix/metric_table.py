@@ -1,6 +1,7 @@
 """HackMatrix's metrics, in addition to the learner's. Imports no JAX."""
 
 from hackmatrix.environments.interface.metric import Metric, Over, Shown
+from hackmatrix.environments.interface.report import Breakdown, Column, PlayedGames
 from hackmatrix.game.rules.actions import ACTION_NAMES, FIRST_PROGRAM
 from hackmatrix.game.rules.rewards import REWARD_PARTS
 
@@ -88,3 +89,28 @@ METRICS = (
     Metric("eval/win_rate", Over.EVALUATION, "fraction of games won"),
     Metric("eval/mean_score", Over.EVALUATION, "score at the end of a game"),
 )
+
+
+# --- HackMatrix's part of an evaluation report: stages, wins, score, programs ---------------------
+
+
+def report(games: PlayedGames) -> list[Column | Breakdown]:
+    """Columns and breakdowns of games."""
+    won, uses = games.info["won"], games.actions[:, FIRST_PROGRAM:].mean(axis=0)
+    names = ACTION_NAMES[FIRST_PROGRAM:]
+    return [
+        Column(
+            "stages cleared",
+            "mean_stages_cleared",
+            games.info["stage"] - 1 + won,
+            "stages_cleared_ci",
+        ),
+        Column("win rate", "win_rate", won),
+        Column("score", "mean_score", games.info["score"]),
+        Breakdown(
+            "programs a game",
+            "program_use",
+            dict(zip(names, map(float, uses), strict=True)),
+            form=".2f",
+        ),
+    ]

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hackmatrix.game.conformance.declared_differences import DeclaredDifference, ReplayAsOriginal
+from hackmatrix.game.conformance.format import RecordedGame, RecordedState, RecordedStep
 from hackmatrix.game.conformance.frequencies import Draw
-from hackmatrix.game.conformance.recording import RecordedGame, RecordedState, RecordedStep
 from hackmatrix.game.conformance.step import StepReplay
 
 

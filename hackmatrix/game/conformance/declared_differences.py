@@ -6,8 +6,8 @@ from enum import IntEnum
 from types import ModuleType
 from typing import Any, TypeVar
 
+from hackmatrix.game.conformance.format import UNDO, RecordedStep
 from hackmatrix.game.conformance.recorded_dice import NEGLIGIBLE, ImpossibleOutcome, RecordedDice
-from hackmatrix.game.conformance.recording import UNDO, RecordedStep
 from hackmatrix.game.conformance.step import StepReplay
 from hackmatrix.game.engine import enemy_turn, stage
 from hackmatrix.game.engine.actions import valid_actions

@@ -14,29 +14,219 @@ cannot represent (a piece off the board, stage 9) is no format error: the state 
 text that describes the value.
 """
 
+import gzip
 import json
-from typing import Any
+import sys
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Set
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Self, TypeVar, cast
 
-from hackmatrix.game.conformance.field_tables import (
-    OutOfRange,
-    WrongField,
-    fields,
-    flag,
-    list_of,
-    one_of,
-    read_number,
-    whole,
-    within,
-)
-from hackmatrix.game.conformance.recording import FLAGS, RecordedGame, RecordedState, RecordedStep
+from hackmatrix.core.errors import UserError
 from hackmatrix.game.engine.dice import Dice
-from hackmatrix.game.engine.state import Cell, Enemy, Player, State, Transmission
-from hackmatrix.game.rules.actions import NUM_ACTIONS
+from hackmatrix.game.engine.fields import format_value
+from hackmatrix.game.engine.state import Cell, Enemy, Player, Position, State, Transmission
+from hackmatrix.game.engine.undo import snapshot
+from hackmatrix.game.rules.actions import FIRST_PROGRAM, NUM_ACTIONS
 from hackmatrix.game.rules.board import CELLS, SIZE, Content
 from hackmatrix.game.rules.enemies import EnemyType
-from hackmatrix.game.rules.programs import PROGRAMS
+from hackmatrix.game.rules.programs import MAX_SAVED_STATES, PROGRAMS, ProgramId
 from hackmatrix.game.rules.rewards import REWARD_PARTS, UNIT
 from hackmatrix.game.rules.stages import LAST_STAGE
+
+# --- Reads JSON data by tables of fields; errors name the place: `enemies[2].hp: ...` -------------
+#
+# A reader takes a JSON value and returns the parsed value, or raises `WrongField`.
+
+
+_T = TypeVar("_T")
+Reader = Callable[[Any], _T]
+
+
+class WrongField(ValueError):
+    """A value that is not of the expected form."""
+
+    def __init__(self, message: str, path: str = "") -> None:
+        super().__init__(message, path)
+        self.message, self.path = message, path
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}" if self.path else self.message
+
+    def inside(self, outer: str) -> Self:
+        """The same error with the path extended by the object or list around it."""
+        joint = "." if self.path and not self.path.startswith("[") else ""
+        return type(self)(self.message, f"{outer}{joint}{self.path}")
+
+
+class OutOfRange(WrongField):
+    """A value of the right form that the engine cannot represent."""
+
+
+def fields(
+    raw: Any, readers: Mapping[str, Reader[Any]], required: Set[str], *, open: bool = False
+) -> dict[str, Any]:
+    """Reads a JSON object; with `open`, fields without a reader are ignored."""
+    if type(raw) is not dict:
+        raise WrongField(f"expected an object, got {format_value(raw)}")
+    read: dict[str, Any] = {}
+    for name, value in raw.items():
+        reader = readers.get(name)
+        if reader is not None:
+            try:
+                read[name] = reader(value)
+            except WrongField as error:
+                raise error.inside(name) from None
+        elif not open:
+            raise WrongField(f"unknown field {format_value(name)}")
+    missing = [name for name in required if name not in read]
+    if missing:
+        raise WrongField("missing", min(missing))
+    return read
+
+
+def list_of(reader: Reader[_T], length: int | None = None) -> Reader[list[_T]]:
+    """A reader for lists, of a fixed length if one is given."""
+
+    def read(raw: Any) -> list[_T]:
+        if type(raw) is not list:
+            raise WrongField(f"expected a list, got {format_value(raw)}")
+        if length is not None and len(raw) != length:
+            raise WrongField(f"expected {length} values, got {len(raw)}")
+        values = []
+        for i, value in enumerate(raw):
+            try:
+                values.append(reader(value))
+            except WrongField as error:
+                raise error.inside(f"[{i}]") from None
+        return values
+
+    return read
+
+
+def one_of(names: Mapping[str, _T]) -> Reader[_T]:
+    """A reader that maps a name to its value."""
+
+    def read(raw: Any) -> _T:
+        if type(raw) is not str or raw not in names:
+            raise WrongField(f"expected one of {', '.join(names)}, got {format_value(raw)}")
+        return names[raw]
+
+    return read
+
+
+def within(low: int, high: int) -> Reader[int]:
+    """A reader for integers; raises `OutOfRange` outside `low`..`high`."""
+
+    def read(raw: Any) -> int:
+        value = whole(raw)
+        if not low <= value <= high:
+            raise OutOfRange(f"expected {low}..{high}, got {value}")
+        return value
+
+    return read
+
+
+def whole(raw: Any) -> int:
+    """Reads an integer."""
+    if type(raw) is not int:
+        raise WrongField(f"expected a whole number, got {format_value(raw)}")
+    return raw
+
+
+def read_number(raw: Any) -> float:
+    """Reads a number, as a float."""
+    if type(raw) not in (int, float) or not abs(raw) <= sys.float_info.max:
+        raise WrongField(f"expected a number, got {format_value(raw)}")
+    return float(raw)
+
+
+def flag(raw: Any) -> bool:
+    """Reads a bool."""
+    if type(raw) is not bool:
+        raise WrongField(f"expected true or false, got {format_value(raw)}")
+    return raw
+
+
+# --- The content of a recorded game ---------------------------------------------------------------
+
+
+UNDO = FIRST_PROGRAM + ProgramId.UNDO
+FLAGS = ("success", "done", "stage_advanced", "won", "died")
+
+
+@dataclass(slots=True)
+class RecordedState:
+    """A state as the original recorded it.
+
+    Attributes:
+        state: the state in the engine's form, without dice; or a text that describes the first
+            value that the engine cannot represent.
+        history: number of states that the original had saved for UNDO.
+        undoable: the position that the original's UNDO would restore.
+    """
+
+    state: State | str
+    history: int
+    undoable: Position | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedStep:
+    """One action and its results.
+
+    Attributes:
+        valid: the valid actions before it.
+        action: the action taken.
+        after: the state after it, including the enemy turn.
+        parts: the reward in units of 0.005, by the names of `rules.rewards`.
+        flags: bools by the names of `FLAGS`.
+        order: for each sub-step, the list positions of the enemies in the order they acted.
+    """
+
+    valid: list[int]
+    action: int
+    after: RecordedState
+    parts: dict[str, float]
+    flags: dict[str, bool]
+    order: list[list[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedGame:
+    """A recorded game: its first state and its steps."""
+
+    initial: RecordedState
+    steps: list[RecordedStep]
+
+
+def rebuild_saved_states(game: RecordedGame) -> None:
+    """Fills in, by following the game, the states that UNDO can restore after each step.
+
+    `state.saved` becomes what the rules keep: the newest 4, cleared when a stage begins. `undoable`
+    is the newest of all, which the original never clears.
+    """
+    ours: list[Position] = []
+    original: list[Position] = []
+    before = game.initial
+    for step in game.steps:
+        after = step.after
+        if step.flags["stage_advanced"] and not step.flags["won"]:
+            ours = []
+        elif step.action == UNDO and step.flags["success"]:
+            ours, original = ours[:-1], original[:-1]
+        elif after.history == before.history + 1 and isinstance(after.state, State):
+            saved = snapshot(after.state)
+            ours, original = [*ours, saved][-MAX_SAVED_STATES:], [*original, saved]
+        if isinstance(after.state, State):
+            after.state.saved = ours
+        after.undoable = original[-1] if original else None
+        before = after
+
+
+# --- The format of recorded games as tables of fields: JSON lines, each a game --------------------
+
 
 # Reward parts that have another name in the recordings.
 _PART_NAMES = {
@@ -189,3 +379,36 @@ _STEP = {
     **dict.fromkeys(FLAGS, flag),
 }
 _GAME = {"initial": _read_state, "steps": list_of(_step)}
+
+
+# --- Reads files of recorded games: one JSON object a line, plain or gzipped ----------------------
+
+
+_GZIP = b"\x1f\x8b"
+
+
+def read_games(path: Path) -> Iterator[RecordedGame]:
+    """Yields the games of a file.
+
+    Raises:
+        UserError: the file is missing, corrupt or of another format; the message names the place.
+    """
+    line_number = 0  # line number, from 1
+    try:
+        with path.open("rb") as file:
+            packed = file.read(len(_GZIP)) == _GZIP
+            file.seek(0)
+            lines = cast(IO[bytes], gzip.GzipFile(fileobj=file)) if packed else file
+            for line in lines:
+                line_number += 1
+                game = read_game(line)
+                rebuild_saved_states(game)
+                yield game
+    except WrongField as error:
+        raise UserError(f"{path}: line {line_number}: {error}") from None
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror or error}") from None
+    except (EOFError, zlib.error) as error:
+        raise UserError(f"{path}: corrupt gzip file: {error}") from None
+    if line_number == 0:
+        raise UserError(f"{path}: no recorded games in it")

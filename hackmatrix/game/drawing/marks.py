@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from hackmatrix.game.drawing.letters import ADVANCE, HEIGHT, WIDTH
+from hackmatrix.game.drawing.shapes import ADVANCE, HEIGHT, WIDTH
 from hackmatrix.game.drawing.theme import ANCHORS, STEPS, TEXT_ANCHORS
 
 

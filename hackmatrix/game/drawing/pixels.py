@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from hackmatrix.game.drawing.letters import ADVANCE, LETTERS
-from hackmatrix.game.drawing.letters import HEIGHT as LETTER_HEIGHT
 from hackmatrix.game.drawing.marks import Mark, SvgGroup, Text
 from hackmatrix.game.drawing.picture import HEIGHT, WIDTH, scene, state_to_draw
-from hackmatrix.game.drawing.shapes import SHAPES
+from hackmatrix.game.drawing.shapes import ADVANCE, LETTERS, SHAPES
+from hackmatrix.game.drawing.shapes import HEIGHT as LETTER_HEIGHT
 from hackmatrix.game.drawing.theme import CELL, COLOURS
 from hackmatrix.game.drawing.visible_state import view
 

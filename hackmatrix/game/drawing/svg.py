@@ -7,9 +7,8 @@ from hashlib import blake2b
 from itertools import chain
 from xml.sax.saxutils import escape
 
-from hackmatrix.game.drawing.letters import ADVANCE, HEIGHT, LETTERS
 from hackmatrix.game.drawing.marks import Mark, SvgGroup, Text
-from hackmatrix.game.drawing.shapes import SHAPES, Layer
+from hackmatrix.game.drawing.shapes import ADVANCE, HEIGHT, LETTERS, SHAPES, Layer
 from hackmatrix.game.drawing.theme import CELL, COLOURS
 
 _PIXELS = 0.75  # pixels per unit at the default size

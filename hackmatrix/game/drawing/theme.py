@@ -3,8 +3,7 @@
 Pictures, pages and animations all draw by `LOOK`, which `json.dumps` can write.
 """
 
-from hackmatrix.game.drawing.letters import ADVANCE, HEIGHT, LETTERS, WIDTH
-from hackmatrix.game.drawing.shapes import SHAPES
+from hackmatrix.game.drawing.shapes import ADVANCE, HEIGHT, LETTERS, SHAPES, WIDTH
 
 CELL = 100  # side of a cell and of the square that shapes are drawn in, in units
 

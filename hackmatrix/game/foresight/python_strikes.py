@@ -1,7 +1,6 @@
 """Layout `tactical`: what programs do that strike or move enemies."""
 
-from hackmatrix.game.foresight.actions import can_go, target
-from hackmatrix.game.foresight.programs import run, shift_goals
+from hackmatrix.game.foresight.actions import can_go, run, shift_goals, target
 from hackmatrix.game.foresight.python_board import FeatureGroups, hits
 from hackmatrix.game.foresight.visible_state import VisibleState
 from hackmatrix.game.rules.actions import NUM_DIRECTIONS

@@ -130,7 +130,7 @@ def while_loop(
 ) -> _Tree:
     """`lax.while_loop` under the name of the function that it is written in.
 
-    Profiles then name each loop, and `cloud/targets/loops.py` finds it.
+    Profiles then name each loop, and `cloud/targets/compiling.py` finds it.
     """
     with jax.named_scope(name_of(body)):
         return lax.while_loop(goes_on, body, carry)

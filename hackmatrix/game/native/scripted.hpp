@@ -375,7 +375,7 @@ inline double standing(const View& visible, const Weights& w) {
     return worth;
 }
 
-// --- `agents/scripted/destinations.py` ---
+// --- `agents/scripted/scripted.py` ---
 
 constexpr int NO_PATH = CELLS;
 
@@ -436,7 +436,7 @@ inline Goal best_goal(const View& visible, const Weights& w) {
     return goal;
 }
 
-// --- `agents/scripted/lookahead.py` and `scripted.py` ---
+// --- `agents/scripted/scripted.py` and `scripted.py` ---
 
 constexpr int FIGHTS[] = {PUSH, PULL, CRASH, DEBUG, ROW, COL, STEP, D_BOM, DELAY, ANTI_V, HACK};
 constexpr int INVESTMENTS[] = {SIPH_PLUS, EXCH, SHOW, RESET, CALM, ATK_PLUS};

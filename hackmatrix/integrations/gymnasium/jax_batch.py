@@ -9,8 +9,7 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
-from hackmatrix.core.devices.mesh import SHARDED, on_devices
-from hackmatrix.core.devices.shares import devices_for, use_all_cores
+from hackmatrix.core.devices.mesh import SHARDED, devices_for, on_devices, use_all_cores
 from hackmatrix.core.jax_defaults import with_jax_defaults
 from hackmatrix.environments.hackmatrix import EnvState, HackMatrixEnv
 from hackmatrix.environments.hackmatrix.observations import COMPACT, PLANES, layout_of, planes

@@ -2,9 +2,9 @@
 
 import json
 import os
-from collections.abc import Callable, Collection
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, BinaryIO
 
 from hackmatrix.core.errors import UserError
 from hackmatrix.game.engine.dice import Dice
@@ -13,7 +13,7 @@ from hackmatrix.game.engine.game import Game, Outcome, new_game
 from hackmatrix.game.engine.state import Ending, State
 from hackmatrix.game.rules.actions import ACTION_NAMES, NUM_ACTIONS
 from hackmatrix.game.rules.board import SIZE
-from hackmatrix.game.rules.chance import EVALUATION_STREAM
+from hackmatrix.game.rules.chance import EVALUATION_STREAM, Site
 from hackmatrix.game.rules.rewards import REWARD_PARTS
 from hackmatrix.integrations.process.answers import (
     internal_state,
@@ -104,8 +104,6 @@ class ProcessSession:
     def _dice(self, stream: int) -> Dice:
         if not self._programs:
             return Dice(stream, 0)
-        from hackmatrix.integrations.process.limited_dice import LimitedDice
-
         return LimitedDice(stream, 0, 0, self._programs)
 
     def _step(self, fields: Fields) -> str:
@@ -183,3 +181,35 @@ def _refuse_constant(name: str) -> None:
 
 
 _DECODER = json.JSONDecoder(parse_float=_parse_number, parse_constant=_refuse_constant)
+
+
+# --- Dice for `--programs`: blocks of new stages carry only some of the programs ------------------
+
+
+@dataclass(slots=True)
+class LimitedDice(Dice):
+    """Draws the programs of blocks among `programs`, again among all when each is on the board."""
+
+    programs: tuple[int, ...] = ()
+
+    def choose(self, site: Site, options: Sequence[Any], index: int = 0) -> Any:
+        """Draws one of the options, all equally likely."""
+        if site == Site.BLOCK_PROGRAM:
+            options = [program for program in options if program in self.programs] or self.programs
+        return Dice.choose(self, site, options, index)
+
+
+# --- The main loop of the game process: reads requests and writes answers, one JSON object a line -
+
+
+def serve(requests: BinaryIO, answers: BinaryIO, session: ProcessSession) -> None:
+    """Answers each line of `requests` with a line of `answers` before reading the next.
+
+    Args:
+        requests: JSON lines.
+        answers: JSON lines.
+        session: answers them.
+    """
+    for line in requests:
+        answers.write(session.answer(line).encode() + b"\n")
+        answers.flush()

@@ -19,8 +19,7 @@ from hackmatrix.runs.names import check_word, next_name
 from hackmatrix.runs.trackers import TrackedRun, Trackers
 
 if TYPE_CHECKING:
-    from hackmatrix.integrations.sb3.callbacks import ProgressCallback, StopCallback
-    from hackmatrix.integrations.sb3.history import History
+    from hackmatrix.integrations.sb3.callbacks import History, ProgressCallback, StopCallback
 
 PREFIX = "hackmatrix"
 FAILED, BY_SIGNAL = 1, 128  # + the signal's number, as shells count
@@ -34,8 +33,7 @@ def train(options: Sb3TrainOptions) -> int:
             trained by another process, or options don't fit.
     """
     need("sb3_contrib")
-    from hackmatrix.integrations.sb3.callbacks import ProgressCallback, StopCallback
-    from hackmatrix.integrations.sb3.history import History
+    from hackmatrix.integrations.sb3.callbacks import History, ProgressCallback, StopCallback
     from hackmatrix.integrations.sb3.model import model_of
 
     with _environment(options) as env:

@@ -31,6 +31,7 @@ from hackmatrix.learning.trainer.algorithm import (
 from hackmatrix.learning.trainer.batches import (
     Batch,
     apply_network,
+    value_loss,
     with_advantages,
 )
 from hackmatrix.learning.trainer.gradients import (
@@ -39,7 +40,6 @@ from hackmatrix.learning.trainer.gradients import (
     norm_with_copies,
 )
 from hackmatrix.learning.trainer.rollout import Rollout
-from hackmatrix.learning.trainer.values import value_loss
 
 Array = jax.Array
 

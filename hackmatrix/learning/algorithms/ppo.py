@@ -27,6 +27,8 @@ from hackmatrix.learning.trainer.algorithm import (
 from hackmatrix.learning.trainer.batches import (
     Batch,
     apply_network,
+    clipped_value_terms,
+    value_terms,
     with_advantages,
 )
 from hackmatrix.learning.trainer.gradients import (
@@ -36,7 +38,6 @@ from hackmatrix.learning.trainer.gradients import (
     norm_with_copies,
 )
 from hackmatrix.learning.trainer.rollout import Rollout
-from hackmatrix.learning.trainer.values import clipped_value_terms, value_terms
 
 Array = jax.Array
 

@@ -14,7 +14,7 @@ from statistics import fmean, median, variance
 from typing import Any, NamedTuple
 
 from hackmatrix.environments.interface.metric import Limit, Metric, Severity
-from hackmatrix.learning.reporting.joined_rows import AGENTS, SEED
+from hackmatrix.learning.reporting.metrics import AGENTS, SEED
 
 RETURN = "train/mean_episode_return"
 SPEED = "train/steps_per_second"

@@ -6,7 +6,7 @@ The documentation site shows them in `docs/metrics.md`. Imports no JAX.
 import sys
 from collections.abc import Sequence
 
-from hackmatrix.environments.curriculum.metric_table import METRICS as OF_CURRICULUM
+from hackmatrix.environments.curriculum.levels import METRICS as OF_CURRICULUM
 from hackmatrix.environments.hackmatrix.metric_table import METRICS as OF_HACKMATRIX
 from hackmatrix.environments.interface.metric import Metric
 from hackmatrix.environments.task_metrics import metrics_of_task

@@ -16,7 +16,7 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.environments.config import EnvironmentConfig
 from hackmatrix.environments.registry import environment_id
 from hackmatrix.learning.settings.config import TrainConfig
-from hackmatrix.runs.facts import Facts
+from hackmatrix.runs.checkpoints import Facts
 from hackmatrix.runs.params import Exported
 
 Changes = dict[str, tuple[Any, Any]]  # setting -> (then, now)

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.learning.settings.config import DEFAULT_FOLDER
-from hackmatrix.learning.settings.train_options import TrainOptions
+from hackmatrix.learning.settings.config import DEFAULT_FOLDER, TrainOptions
 from hackmatrix.runs.names import PICKLES, is_checkpoint_name, next_name, update_of_name
 from hackmatrix.runs.storage.address import Address, is_address
 from hackmatrix.runs.storage.bucket import FIRST_PATIENCE, PATIENCE, Bucket, Missing
@@ -56,7 +55,7 @@ class RunLocation(NamedTuple):
         elif (named := _address(resume)) is not None:
             source, params = (None, named) if _is_params(named.path) else (_run_of(named), None)
         elif resume and not _is_params(resume):
-            from hackmatrix.runs.buckets.bucket_file import home_of
+            from hackmatrix.runs.buckets.plan import home_of
             from hackmatrix.runs.folder import HOME
 
             here = Path(resume) if Path(resume, HOME).exists() else _run_of(Path(resume))

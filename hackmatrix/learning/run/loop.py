@@ -23,27 +23,20 @@ from hackmatrix.environments.interface.environment import (
     PyTree,
 )
 from hackmatrix.learning.reporting.console import Console
-from hackmatrix.learning.run.chunks import Chunks
-from hackmatrix.learning.run.initial_state import make_initial_state
-from hackmatrix.learning.run.keeper import Keeper
-from hackmatrix.learning.run.loop_state import LoopState
+from hackmatrix.learning.run.keeper import Keeper, open_run_folder, prepare_run_folder
 from hackmatrix.learning.run.multi_process import SAME_SIGNAL, LeadingTrainer, tell_trainer
 from hackmatrix.learning.run.reporter import Reporter
-from hackmatrix.learning.run.run_folder import open_run_folder, prepare_run_folder
-from hackmatrix.learning.run.schedule import Schedule, note_on_learning_rate
-from hackmatrix.learning.run.shared_programs import SharedPrograms
+from hackmatrix.learning.run.schedule import Chunks, Schedule, SharedPrograms, note_on_learning_rate
+from hackmatrix.learning.run.snapshots import LoopState, make_initial_state, start_facts
 from hackmatrix.learning.run.start import BEGINNING, Start
-from hackmatrix.learning.run.start_facts import start_facts
 from hackmatrix.learning.run.stop import StopRequest
-from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.settings.config import TrainConfig, TrainOptions
 from hackmatrix.learning.settings.devices import choose_devices
-from hackmatrix.learning.settings.train_options import TrainOptions
 from hackmatrix.learning.trainer import seeds
 from hackmatrix.learning.trainer.config import Course
 from hackmatrix.learning.trainer.trainer import Trainer
-from hackmatrix.runs.checkpoints import best_checkpoint
+from hackmatrix.runs.checkpoints import SCORE, Evaluation, best_checkpoint
 from hackmatrix.runs.exports import newest_export
-from hackmatrix.runs.facts import SCORE, Evaluation
 from hackmatrix.runs.folder import PROFILES, RunFolder, log_of
 from hackmatrix.runs.trackers import TrackedRun, Trackers
 

@@ -9,16 +9,21 @@ import numpy as np
 from hackmatrix.environments.interface.metric import Severity
 from hackmatrix.learning.reporting.alarms import RETURN, ROW_KEY, HealthOfAgents, parse_row
 from hackmatrix.learning.reporting.console import Console
-from hackmatrix.learning.reporting.joined_rows import AGENTS, describe_agents, join_rows
-from hackmatrix.learning.reporting.metrics import COLLAPSE, summarise
-from hackmatrix.learning.run.chunks import Timing
+from hackmatrix.learning.reporting.metrics import (
+    AGENTS,
+    COLLAPSE,
+    describe_agents,
+    join_rows,
+    summarise,
+)
+from hackmatrix.learning.run.schedule import Timing
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.trainer import seeds
 from hackmatrix.learning.trainer.algorithm import Hyperparameters
 from hackmatrix.learning.trainer.anomalies import Anomaly
 from hackmatrix.learning.trainer.config import Course
 from hackmatrix.learning.trainer.trainer import Trainer
-from hackmatrix.runs.facts import OF_AGENTS, Evaluation
+from hackmatrix.runs.checkpoints import OF_AGENTS, Evaluation
 from hackmatrix.runs.folder import LostFolderError, RunFolder
 from hackmatrix.runs.trackers import Trackers
 

@@ -1,15 +1,27 @@
 """Tells what is due after which update. Independent of trainer and files."""
 
+import contextlib
+import itertools
+import threading
+import time
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
-from typing import Self
+from pathlib import Path
+from typing import NamedTuple, Self
 
+import jax
 import numpy as np
 
+from hackmatrix.learning.reporting.console import Console
+from hackmatrix.learning.run.snapshots import LoopState
 from hackmatrix.learning.run.start import Start
-from hackmatrix.learning.settings.config import TrainConfig
-from hackmatrix.learning.settings.train_options import TrainOptions
+from hackmatrix.learning.settings.config import TrainConfig, TrainOptions
 from hackmatrix.learning.trainer.algorithm import Hyperparameters
+from hackmatrix.learning.trainer.anomalies import Anomaly
 from hackmatrix.learning.trainer.config import AlgorithmConfig, Course
+from hackmatrix.learning.trainer.measures import Measures
+from hackmatrix.learning.trainer.trainer import Trainer
 
 
 @dataclass(frozen=True)
@@ -118,3 +130,142 @@ def note_on_learning_rate(config: AlgorithmConfig, start: Start) -> str | None:
         f"{config.lr_schedule} now spans {config.total_timesteps:,} steps, not {length:,}; "
         f"--lr-schedule constant --lr {previous:.3g} keeps it"
     )
+
+
+# --- Compiled programs that the trainings of a process share, and take turns to run ---------------
+
+
+class SharedPrograms:
+    """Trainers by all that their programs depend on, and whose turn it is on the devices.
+
+    Trainings in threads of one process share it (`hackmatrix tune --together`); one by itself has
+    its own.
+    """
+
+    def __init__(self) -> None:
+        """No program yet."""
+        self.trainers: dict[Hashable, Trainer] = {}
+        self._tickets = itertools.count()
+        self._serving = 0
+        self._next = threading.Condition()
+
+    def get(self, key: Hashable, make: Callable[[], Trainer]) -> Trainer:
+        """The trainer with these programs; made if there is none. To call in one's turn."""
+        if key not in self.trainers:
+            self.trainers[key] = make()
+        return self.trainers[key]
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Waits until all who came before have compiled or computed.
+
+        Two programs with collectives, at the same time on the same CPU devices, may block each
+        other forever; and a lock goes to whoever is quickest, often the one that has just had it.
+        """
+        with self._next:
+            ticket = next(self._tickets)
+            self._next.wait_for(lambda: self._serving == ticket)
+        try:
+            yield
+        finally:
+            with self._next:
+                self._serving += 1
+                self._next.notify_all()
+
+
+# --- Runs the trainer in compiled calls of some updates each; collects their metrics and timing ---
+
+
+CALL_SECONDS = 1.0  # target length of a compiled call: signals and the display wait for its end
+
+
+class Timing(NamedTuple):
+    """Number of updates, and the seconds that they took."""
+
+    updates: int = 0
+    seconds: float = 0.0
+
+
+class Chunks:
+    """Advances a run by one compiled call at a time; a call ends where something is due."""
+
+    def __init__(
+        self,
+        trainer: Trainer,
+        programs: SharedPrograms,
+        schedule: Schedule,
+        options: TrainOptions,
+        profiles: Path,
+        console: Console,
+    ) -> None:
+        """Stores the arguments; no call is made yet.
+
+        Args:
+            trainer: makes the updates.
+            programs: of this process: a call waits for its turn.
+            schedule: tells where calls have to end.
+            options: options of this command.
+            profiles: folder for the trace of an update.
+            console: shows the progress.
+        """
+        self._trainer = trainer
+        self._programs = programs
+        self._schedule = schedule
+        self._options = options
+        self._profiles = profiles
+        self._console = console
+        self._platform: str = trainer.mesh.devices.flat[0].platform
+        self._ahead = 1  # number of updates of the next call, if nothing is due before
+        self._timing = Timing()
+        if schedule.profiled is not None and schedule.profiled > schedule.num_updates:
+            console.warn(f"there is no update {schedule.profiled}: nothing will be profiled")
+
+    def advance(self, now: LoopState) -> LoopState:
+        """Makes one call and waits for it; donates `now.train`."""
+        count = min(self._ahead, self._schedule.next_due(now.update) - now.update)
+        profiled = now.update + 1 == self._schedule.profiled
+        with self._programs.turn(), self._trace() if profiled else contextlib.nullcontext():
+            began = time.perf_counter()
+            train = self._trainer.run(now.train, count)
+            jax.block_until_ready(train.update)
+            seconds = time.perf_counter() - began
+        self._timing = Timing(self._timing.updates + count, self._timing.seconds + seconds)
+        self._ahead = updates_per_call(self._platform, seconds / count)
+        update = now.update + count
+        self._console.advance(update)
+        if self._options.debug:
+            self._console.say(_debug_line(update, count, seconds))
+        return now._replace(train=train, update=update)
+
+    def anomaly(self, now: LoopState) -> tuple[int, Anomaly] | None:
+        """The agent's seed and the first number that was not finite; None without one."""
+        return self._trainer.anomaly(now.train) if self._options.detect_anomaly else None
+
+    def take_sums(self, now: LoopState) -> tuple[LoopState, Measures, Timing]:
+        """Takes the accumulated metrics and the timing since the last call of this method.
+
+        Returns:
+            The run with sums of zero, the sums, and the timing of the calls of this process.
+        """
+        train, sums = self._trainer.take_sums(now.train)
+        timing, self._timing = self._timing, Timing()
+        return now._replace(train=train, last_logged=now.update), sums, timing
+
+    @contextlib.contextmanager
+    def _trace(self) -> Iterator[None]:
+        with jax.profiler.trace(str(self._profiles)):
+            yield
+        update = self._schedule.profiled
+        self._console.say(f"profile of update {update}: tensorboard --logdir {self._profiles}")
+
+
+def updates_per_call(platform: str, seconds_per_update: float) -> int:
+    """Number of updates in one call; 1 on CPU, where a call costs almost nothing."""
+    return 1 if platform == "cpu" else max(1, int(CALL_SECONDS / seconds_per_update))
+
+
+def _debug_line(update: int, count: int, seconds: float) -> str:
+    memory = [device.memory_stats() for device in jax.local_devices()]
+    used = [each["bytes_in_use"] / 2**20 for each in memory if each and "bytes_in_use" in each]
+    shown = f", {max(used):,.0f} MiB in use on the fullest device" if used else ""
+    return f"call of {count} to update {update:,}: {seconds:.3f} s{shown}"

@@ -6,20 +6,20 @@ from typing import NamedTuple
 
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.manifest import DamagedError
+from hackmatrix.learning.settings.config import TrainOptions
 from hackmatrix.learning.settings.config_file import Settings, read_config, with_num_minibatches
-from hackmatrix.learning.settings.train_options import TrainOptions
 from hackmatrix.learning.trainer.config import AlgorithmConfig, Course
 from hackmatrix.runs.checkpoints import (
     FACTS,
     FOLDER,
     CheckedCheckpoint,
     Checkpoint,
+    Facts,
     check_checkpoint,
     checkpoints_of,
     is_whole,
     read_facts,
 )
-from hackmatrix.runs.facts import Facts
 from hackmatrix.runs.folder import CONFIG
 from hackmatrix.runs.names import PICKLES
 from hackmatrix.runs.other_names import checkpoint_of_name, params_of_name

@@ -6,7 +6,7 @@ defaults.
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +14,17 @@ from hackmatrix.agents.networks.algorithms import NAMES, PPO, find_algorithm
 from hackmatrix.agents.networks.architectures import MULTI_TASK
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import flag
+from hackmatrix.core.processes.cores import num_cores
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.registry import environment_id
 from hackmatrix.learning.algorithms.config import CONFIG_CLASSES, config_class
-from hackmatrix.learning.settings.batch_scaling import auto_scale_for_batch_size
 from hackmatrix.learning.settings.config import OPTIONS, RunConfig, TrainConfig
 from hackmatrix.learning.settings.config_file import (
     BATCH_SIZE,
     Settings,
     with_num_minibatches,
 )
+from hackmatrix.learning.trainer.config import AlgorithmConfig
 
 _ABOUT_DEVICES = ("device", "num_devices", "tpu_cores")
 
@@ -152,10 +153,92 @@ def _resumed_settings(resumed: Mapping[str, Any], explicit: Mapping[str, Any]) -
 
 
 def _auto_tune(explicit: Mapping[str, Any]) -> Settings:
-    from hackmatrix.learning.settings.auto_tune import settings_for
     from hackmatrix.learning.settings.devices import available_devices
 
     wanted = RunConfig(**{name: explicit[name] for name in _ABOUT_DEVICES if name in explicit})
     found = available_devices(wanted)
     count = wanted.num_devices or (wanted.tpu_cores if found[0].platform == "tpu" else None)
     return settings_for(found[0].platform, count or len(found))
+
+
+# --- Chooses settings for the device that JAX finds -----------------------------------------------
+
+
+def settings_for(platform: str, num_devices: int) -> dict[str, Any]:
+    """Number of games and steps, and the precision, for `num_devices` devices of a platform.
+
+    The number of games is chosen to keep a device busy: on CPU the speed stops growing at about
+    2,048 games (docs/performance.md); accelerators take thousands more, with fewer steps, so that a
+    batch stays below a million transitions per device. The number of minibatches follows from the
+    batch, see `batch_scaling.py`. Accelerators are built for bfloat16 products; CPUs gain nothing
+    from them.
+    """
+    if platform == "cpu":
+        return {
+            "num_envs": 2048 if num_cores() > 1 else 1024,
+            "num_steps": 128,
+            "dtype": "float32",
+        }
+    games, steps = {"tpu": (2048, 128), "gpu": (8192, 64)}.get(platform, (2048, 128))
+    return {"num_envs": games * num_devices, "num_steps": steps, "dtype": "bfloat16"}
+
+
+# --- Settings for large batches: more minibatches, fewer epochs, a lower learning rate ------------
+
+
+REFERENCE_BATCH = 256 * 128  # transitions; the next three constants were chosen for it
+REFERENCE_MINIBATCHES = 4
+REFERENCE_EPOCHS = 4
+REFERENCE_LR = 2.5e-4
+MIN_EPOCHS = 2  # with one, each rare event is used only once
+
+
+def auto_scale_for_batch_size(
+    config: AlgorithmConfig, explicit: Collection[str] = (), accumulation: int = 1
+) -> tuple[AlgorithmConfig, list[str]]:
+    """Keeps minibatches near 8,192 transitions, and the policy change per update constant.
+
+    For a batch of k >= 2 whole reference batches: k times the minibatches (or the next smaller
+    divisor of the batch), epochs divided by k but at least 2, and the learning rate divided by the
+    growth of the number of gradient steps.
+
+    Args:
+        config: the settings to scale.
+        explicit: fields that the user has set; they are kept.
+        accumulation: number of minibatches per gradient step; set in the result.
+
+    Returns:
+        The scaled configuration, and a line about each change.
+    """
+    factor = config.batch_size // REFERENCE_BATCH
+    if factor < 2:
+        return dataclasses.replace(config, gradient_accumulation_steps=accumulation), []
+    minibatches, epochs, lr = config.num_minibatches, config.update_epochs, config.lr
+    if "num_minibatches" not in explicit:
+        minibatches = _divisor(config.batch_size, REFERENCE_MINIBATCHES * factor)
+    if "update_epochs" not in explicit:
+        epochs = max(MIN_EPOCHS, REFERENCE_EPOCHS // factor)
+    if "lr" not in explicit:
+        steps = minibatches / accumulation * epochs
+        growth = steps / (REFERENCE_MINIBATCHES * REFERENCE_EPOCHS)
+        lr = REFERENCE_LR / max(growth, 1.0)
+    result = dataclasses.replace(
+        config,
+        num_minibatches=minibatches,
+        update_epochs=epochs,
+        lr=lr,
+        gradient_accumulation_steps=accumulation,
+    )
+    notes = [
+        f"{name} {getattr(config, name):g} -> {getattr(result, name):g}"
+        for name in ("num_minibatches", "update_epochs", "lr")
+        if getattr(config, name) != getattr(result, name)
+    ]
+    if (size := config.batch_size // minibatches) > 2 * REFERENCE_BATCH // REFERENCE_MINIBATCHES:
+        notes.append(f"minibatches of {size:,} transitions are large, but num_minibatches is given")
+    return result, notes
+
+
+def _divisor(dividend: int, most: int) -> int:
+    """The largest divisor of `dividend` that is at most `most`."""
+    return next(d for d in range(min(most, dividend), 0, -1) if dividend % d == 0)

@@ -21,8 +21,7 @@ from hackmatrix.agents.networks.algorithms import find_algorithm, import_algorit
 from hackmatrix.agents.networks.network import Network
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import PRESENCE, options_of
-from hackmatrix.environments.interface.environment import Environment, PyTree
-from hackmatrix.environments.interface.imagination import Imagination
+from hackmatrix.environments.interface.environment import Environment, Imagination, PyTree
 from hackmatrix.environments.interface.metric import Metric
 from hackmatrix.environments.user_code import convert_errors
 from hackmatrix.learning.trainer.config import SCHEDULES, AlgorithmConfig, Course

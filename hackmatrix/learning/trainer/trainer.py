@@ -20,7 +20,12 @@ from hackmatrix.agents.networks.normalisation import FeatureScale, dense_feature
 from hackmatrix.core.devices import mesh
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.jax_defaults import with_jax_defaults
-from hackmatrix.environments.interface.environment import Environment, PyTree, optional_members
+from hackmatrix.environments.interface.environment import (
+    Environment,
+    Levels,
+    PyTree,
+    optional_members,
+)
 from hackmatrix.learning.reporting.metrics import device_metrics
 from hackmatrix.learning.trainer import anomalies, measures, seeds
 from hackmatrix.learning.trainer.algorithm import (
@@ -34,12 +39,45 @@ from hackmatrix.learning.trainer.algorithm import (
 from hackmatrix.learning.trainer.config import AlgorithmConfig, Course
 from hackmatrix.learning.trainer.gradients import convert_params
 from hackmatrix.learning.trainer.keys import Purpose, UpdateKeys, key_for
-from hackmatrix.learning.trainer.levels import LevelProgress
-from hackmatrix.learning.trainer.reward_scale import RewardScale
 from hackmatrix.learning.trainer.rollout import Rollout, RolloutCarry, new_games, play
-from hackmatrix.learning.trainer.tasks import number_of_tasks, of_games
+from hackmatrix.learning.trainer.tasks import RewardScale, number_of_tasks, of_games
+
+# --- Rises through the levels of an environment, by the results of the games that begin at each ---
+
 
 Array = jax.Array
+
+
+class LevelProgress(struct.PyTreeNode):
+    """An agent's level, and the results there that have been counted so far."""
+
+    level: Array  # int32[], from 0
+    total: Array  # float32[], sum of the results
+    games: Array  # float32[], their number
+
+    @classmethod
+    def create(cls, levels: Levels) -> Self:
+        """At the start of a run."""
+        return cls(jnp.int32(levels.first), jnp.zeros(()), jnp.zeros(()))
+
+    def updated(self, levels: Levels, results: Array) -> Self:
+        """After an update; once enough games are counted they decide, and counting begins anew.
+
+        Args:
+            levels: what the results have to reach.
+            results: float32[2], sum and number of the results of the update's games.
+        """
+        total, games = self.total + results[0], self.games + results[1]
+        decides = games >= jnp.asarray(levels.games)[self.level]
+        passed = decides & (total >= games * jnp.asarray(levels.at_least)[self.level])
+        return self.replace(
+            level=self.level + passed,
+            total=jnp.where(decides, 0.0, total),
+            games=jnp.where(decides, 0.0, games),
+        )
+
+
+# --- The trainer: runs many updates in one compiled call ------------------------------------------
 
 
 class TrainState(struct.PyTreeNode):

@@ -3,9 +3,12 @@
 Some of the timed games are replayed by the Python engine, which must agree.
 """
 
+import dataclasses
 import math
+import random
 import statistics
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -13,18 +16,33 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jax.sharding import PartitionSpec
 
 from hackmatrix.core import machine
-from hackmatrix.core.devices.mesh import REPLICATED, SHARDED, first_index, on_devices, psum
-from hackmatrix.core.devices.shares import devices_for, use_all_cores
-from hackmatrix.environments.hackmatrix import EnvState
-from hackmatrix.environments.hackmatrix.env import HackMatrixEnv
-from hackmatrix.game.engine.state import State
+from hackmatrix.core.devices.mesh import (
+    REPLICATED,
+    SHARDED,
+    devices_for,
+    first_index,
+    on_devices,
+    psum,
+    use_all_cores,
+)
+from hackmatrix.environments.hackmatrix import EnvState, HackMatrixEnv
+from hackmatrix.game.engine import Game
+from hackmatrix.game.engine.stage import begin_stage
+from hackmatrix.game.engine.state import Enemy, State
 from hackmatrix.game.foresight.features import features
+from hackmatrix.game.jaxgame.bitboard import nth_bit
+from hackmatrix.game.jaxgame.dice import draw, to_range
+from hackmatrix.game.rules.actions import NUM_DIRECTIONS
+from hackmatrix.game.rules.board import CELLS, NEIGHBOUR
+from hackmatrix.game.rules.enemies import MAX_HP, EnemyType
+from hackmatrix.game.rules.observation import BYTE, FIELD, RESOURCE
+from hackmatrix.game.rules.programs import PROGRAMS
+from hackmatrix.game.rules.stages import LAST_STAGE, STAGE_INTERVAL
 from hackmatrix.research.bench.options import EnvOptions
-from hackmatrix.research.bench.policies import random_actions, random_words, walks_to_exit
-from hackmatrix.research.bench.positions import load, rich_position
 from hackmatrix.research.bench.replayed_games import (
     Record,
     ReplayError,
@@ -317,3 +335,101 @@ class EnvBench:
 def _as_uint32(records: Array) -> Array:
     """uint32[games, RECORD_SIZE / 4]: four bytes each, as summing single bytes takes longer."""
     return jax.lax.bitcast_convert_type(records.reshape(len(records), -1, 4), jnp.uint32)
+
+
+# --- Policies that cost almost nothing compared to a step of the game: they use bits and bytes ----
+
+
+_NEIGHBOURS = np.array([[-1 if c is None else c for c in row] for row in NEIGHBOUR], np.int32)
+_FAR = 99  # larger than any walking distance
+_STRAYS = 8  # one in 8 actions of a walker is random, so that programs are run too
+
+
+def random_words(games: Array, run: Array, step: Array) -> Array:
+    """A random word for each game at each step, uint32[n], by the hash function of the dice."""
+    return draw(games.astype(jnp.uint32), run, step, 0, 0)
+
+
+def random_actions(bits: Array, random_bits: Array) -> Array:
+    """Uniformly random valid actions, int32[n].
+
+    Args:
+        bits: uint32[n], the valid actions, at least one.
+        random_bits: uint32[n], random words.
+    """
+    return nth_bit(bits, to_range(random_bits, lax.population_count(bits)))
+
+
+def walks_to_exit(observations: Array, bits: Array, random_bits: Array) -> Array:
+    """int32[n]: usually the direction that leads nearest to the exit, else a random valid action.
+
+    Args:
+        observations: uint8[n, RECORD_SIZE].
+        bits: uint32[n], the valid actions, at least one.
+        random_bits: uint32[n], random words.
+    """
+    cells = jnp.asarray(_NEIGHBOURS)[observations[:, BYTE["cell"]]]  # int32[n, 4]
+    there = jnp.take_along_axis(observations, RESOURCE + jnp.maximum(cells, 0), axis=1)
+    valid = (bits[:, None] >> np.arange(NUM_DIRECTIONS, dtype=np.uint32)) & 1 == 1
+    distance = jnp.where(valid, FIELD["exit_distance"].of(there).astype(jnp.int32), _FAR)
+    walks = valid.any(axis=1) & (random_bits % _STRAYS != 0)
+    return jnp.where(walks, jnp.argmin(distance, axis=1), random_actions(bits, random_bits))
+
+
+# Crowded positions of later stages, made by the Python engine and loaded into a batch of games.
+
+
+FIRST_RICH_STAGE = 3
+RICH_ENEMIES = range(6, 15)
+STREAM = 1 << 30  # stream of the first position; games that start at stage 1 have smaller ones
+
+
+def rich_position(seed: int) -> State:
+    """Position `seed` of harder play: stage 3 to 8 and 6 to 14 enemies."""
+    rng = random.Random(seed)
+    stage = rng.randint(FIRST_RICH_STAGE, LAST_STAGE)
+    return crowded_position(seed, stage, rng.choice(RICH_ENEMIES))
+
+
+def crowded_position(seed: int, stage: int, enemies: int) -> State:
+    """The start of a stage with a number of enemies on the board and no transmissions.
+
+    Args:
+        seed: seed of the position.
+        stage: 1..8.
+        enemies: 0..32; they share cells only when no cell is free.
+    """
+    rng = random.Random(seed)
+    state = Game.new(STREAM + seed).state
+    state.stage = stage
+    state.interval = STAGE_INTERVAL - stage
+    state.transmissions = []
+    begin_stage(state)
+    state.transmissions, state.events = [], []
+    state.player.credits = state.player.energy = rng.randint(5, 20)
+    state.player.siphons = rng.randint(0, 2)
+    state.owned = rng.sample(range(len(PROGRAMS)), rng.randint(2, 8))
+    free = [c for c in range(CELLS) if not state.cells[c].is_block and c != state.player.cell]
+    rng.shuffle(free)
+    for place in range(enemies):
+        kind = rng.choice(list(EnemyType))
+        state.enemies.append(Enemy(kind, free[place % len(free)], MAX_HP[kind]))
+    return state
+
+
+def load(env: HackMatrixEnv, positions: Sequence[State], like: EnvState, games: int) -> EnvState:
+    """The positions, repeated in turn, as the states of `games` games.
+
+    Args:
+        env: the environment.
+        positions: states of the Python engine.
+        like: states of the environment; supply the fields that are not part of the game.
+        games: number of games.
+    """
+    turns = np.arange(games) % len(positions)
+    loaded = jax.tree.map(
+        lambda *leaves: jnp.asarray(np.stack(leaves)[turns]),
+        *map(env.games.from_engine, positions),
+    )
+    rest = jax.tree.map(lambda leaf: jnp.array(leaf[:games], copy=True), like)
+    return dataclasses.replace(rest, game=loaded)

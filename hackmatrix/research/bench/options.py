@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from hackmatrix.core.options import check, option
-from hackmatrix.learning.settings.batch_scaling import auto_scale_for_batch_size
 from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.settings.resolve import auto_scale_for_batch_size
 
 NUM_ENVS = 8_192  # from 1,024 to 16,384 games the speed differs by a tenth: `benchmarks.scaling`
 

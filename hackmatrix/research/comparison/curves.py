@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hackmatrix.core.errors import UserError
 from hackmatrix.learning.reporting.alarms import RETURN, SPEED
-from hackmatrix.learning.reporting.joined_rows import AGENTS, SEED
+from hackmatrix.learning.reporting.metrics import AGENTS, SEED
 from hackmatrix.learning.settings.config import OPTIONS
 from hackmatrix.learning.settings.config_file import (
     Settings,

@@ -11,8 +11,28 @@ from hackmatrix.game.engine.actions import is_valid
 from hackmatrix.game.engine.game import Game
 from hackmatrix.game.rules.actions import NUM_ACTIONS
 from hackmatrix.game.rules.rewards import UNIT
-from hackmatrix.research.datasets.difference import Difference
 from hackmatrix.research.evaluation.plain_games import PlainGame
+
+# --- The first difference of a replayed game from its recording -----------------------------------
+
+
+class Difference(NamedTuple):
+    """The first one of a game."""
+
+    game: int  # number
+    action: int  # from 0 on
+    field: str  # action, reward, end or observation
+    recorded: str
+    replayed: str
+
+    def __str__(self) -> str:
+        return (
+            f"game {self.game:,}, action {self.action:,}: {self.field} "
+            f"{self.recorded} in the data, {self.replayed} when played again"
+        )
+
+
+# --- Plays and replays games of data sets in the plain Python engine ------------------------------
 
 
 class OracleGame(NamedTuple):

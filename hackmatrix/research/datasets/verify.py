@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.game.rules.rewards import UNIT
-from hackmatrix.research.datasets.difference import Difference
 from hackmatrix.research.datasets.folder import DataSet, DatasetFacts
 from hackmatrix.research.datasets.jax_replay import (
     ReplayBatch,
@@ -20,7 +19,7 @@ from hackmatrix.research.datasets.jax_replay import (
     data_environment,
     finals_of,
 )
-from hackmatrix.research.datasets.python_replay import OracleGame, first_difference
+from hackmatrix.research.datasets.python_replay import Difference, OracleGame, first_difference
 from hackmatrix.research.datasets.shard import Shard
 from hackmatrix.research.evaluation.plain_games import on_all_cores
 

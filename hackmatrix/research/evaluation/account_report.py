@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from hackmatrix.environments.hackmatrix.report_columns import report
+from hackmatrix.environments.hackmatrix.metric_table import report
 from hackmatrix.environments.interface.report import PlayedGames
 from hackmatrix.game.rules.actions import NUM_ACTIONS
 from hackmatrix.game.rules.rewards import UNIT

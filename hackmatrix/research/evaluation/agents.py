@@ -39,7 +39,7 @@ def agent_player(
     if forbids and agent.simulations is not None:
         raise UserError(f"{agent}: a search goes without --forbid")
     if plays_on_numpy(agent, env):
-        from hackmatrix.research.evaluation.numpy_networks import numpy_player
+        from hackmatrix.research.evaluation.lockstep_games import numpy_player
 
         assert agent.params is not None
         return numpy_player(agent.params, limits, greedy=greedy)
@@ -65,10 +65,7 @@ def _by_rule(agent: AgentName, limits: Limits) -> Play:
 
 def _accounts(agent: AgentName, games: Limits, forbidden: frozenset[int]) -> list[Account]:
     if native.available and agent.name in ("scripted", "random"):
-        from hackmatrix.research.evaluation.native_built_in import (
-            random_accounts,
-            scripted_accounts,
-        )
+        from hackmatrix.research.evaluation.native_replays import random_accounts, scripted_accounts
 
         play = scripted_accounts if agent.name == "scripted" else random_accounts
         return play(games, forbidden)

@@ -19,8 +19,7 @@ from hackmatrix.game.rules.actions import NUM_ACTIONS
 from hackmatrix.research.evaluation.account_report import report_of_accounts
 from hackmatrix.research.evaluation.agents import SLOWER
 from hackmatrix.research.evaluation.limits import Limits
-from hackmatrix.research.evaluation.lockstep_games import Positions, lockstep_accounts
-from hackmatrix.research.evaluation.numpy_networks import numpy_player
+from hackmatrix.research.evaluation.lockstep_games import Positions, lockstep_accounts, numpy_player
 from hackmatrix.research.evaluation.report import Report
 
 Array = np.ndarray[Any, Any]

@@ -9,7 +9,7 @@ import numpy as np
 
 from hackmatrix.agents.networks.policy import Policy
 from hackmatrix.agents.roster.batch_players import network_player
-from hackmatrix.learning.reporting.joined_rows import Interval
+from hackmatrix.learning.reporting.metrics import Interval
 from hackmatrix.research.evaluation.games import EvaluationGames
 from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.report import Report

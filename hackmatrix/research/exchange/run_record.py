@@ -11,7 +11,7 @@ import numpy as np
 
 from hackmatrix.core.errors import UserError
 from hackmatrix.learning.reporting.alarms import ROW_KEY
-from hackmatrix.learning.reporting.joined_rows import AGENTS, HIGH, LOW, SEED
+from hackmatrix.learning.reporting.metrics import AGENTS, HIGH, LOW, SEED
 from hackmatrix.learning.settings.config_file import Settings
 from hackmatrix.research.comparison.curves import EVALUATED, ComparedRun, read_run
 from hackmatrix.research.figures import COLOURS, Picture, label, line, panels, svg

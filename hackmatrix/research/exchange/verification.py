@@ -9,10 +9,9 @@ import numpy as np
 
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.manifest import DamagedError
-from hackmatrix.learning.run.checkpoint_params import params_of
+from hackmatrix.learning.run.snapshots import params_of
 from hackmatrix.research.exchange.contents import params_at
-from hackmatrix.runs.checkpoints import check_checkpoint
-from hackmatrix.runs.facts import SCORE, score_in
+from hackmatrix.runs.checkpoints import SCORE, check_checkpoint, score_in
 from hackmatrix.runs.folder import CONFIG
 from hackmatrix.runs.params import Exported
 

@@ -18,7 +18,7 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.runs.buckets.fetch import fetch_files
 from hackmatrix.runs.buckets.plan import checkpoint_of, half_checkpoints, is_mirrored
-from hackmatrix.runs.facts import plays_hackmatrix
+from hackmatrix.runs.checkpoints import plays_hackmatrix
 from hackmatrix.runs.folder import CONFIG
 from hackmatrix.runs.metrics_file import METRICS_FILE
 from hackmatrix.runs.names import is_checkpoint_name

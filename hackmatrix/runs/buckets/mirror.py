@@ -16,16 +16,19 @@ from typing import NamedTuple, Self
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.manifest import NAME as MANIFEST
 from hackmatrix.core.manifest import names_in
-from hackmatrix.runs.buckets.bucket_file import Generations, home_of, own_objects, write_home
 from hackmatrix.runs.buckets.lease import Lease, LeaseLost
 from hackmatrix.runs.buckets.plan import (
+    Generations,
     TransferStep,
     checkpoint_of,
+    home_of,
     is_growing,
     is_mirrored,
+    own_objects,
     prunable,
     steps,
     whole_checkpoints,
+    write_home,
 )
 from hackmatrix.runs.checkpoints import FOLDER, checkpoints_of, read_facts
 from hackmatrix.runs.folder import CONFIG, HOME, Identity, LostFolderError, lacks_row

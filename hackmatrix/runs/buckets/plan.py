@@ -5,16 +5,19 @@ checkpoint counts if its manifest is there, facts belong to the params beside th
 written after what it seals, and deleted before that changes.
 """
 
+import json
 import re
 from collections.abc import Iterable, Mapping
-from pathlib import PurePosixPath
-from typing import NamedTuple
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
 
+from hackmatrix.core.files import write_atomically
 from hackmatrix.core.manifest import NAME as MANIFEST
 from hackmatrix.runs.buckets import lease
 from hackmatrix.runs.checkpoints import FOLDER
 from hackmatrix.runs.folder import CONFIG, HOME, STARTS
 from hackmatrix.runs.metrics_file import METRICS_FILE
+from hackmatrix.runs.storage.address import Address
 
 _OF_WANDB = "wandb"  # folder of what Weights & Biases uploads itself
 _CHECKPOINT = re.compile(rf"{FOLDER}/(\d+)/.+")
@@ -126,3 +129,55 @@ def _seal(name: str) -> str | None:
         return f"{FOLDER}/{update}/{MANIFEST}"
     path = PurePosixPath(name)
     return str(path.with_suffix(".json")) if path.suffix in (".npz", ".json") else None
+
+
+# --- bucket.json in a run's folder: which bucket it goes to, and which objects there are its own --
+
+
+Generations = dict[str, int]  # of objects, by name
+
+
+def write_home(run: Path, address: Address, own: Mapping[str, int] | None = None) -> None:
+    """Records the bucket of a run's folder.
+
+    Args:
+        run: the run's folder.
+        address: of its folder in the bucket.
+        own: generations of the objects there that the folder uploaded or fetched, so that it may
+            delete them: of checkpoints and their params, others are never deleted.
+    """
+    content = {"url": str(address), "own": dict(own or {})}
+    write_atomically(run / HOME, (json.dumps(content) + "\n").encode())
+
+
+def home_of(run: Path) -> Address | None:
+    """The address of the bucket that a run's folder goes to; None if it goes to none.
+
+    A copy under another name goes to none: it is another run.
+    """
+    home = _address(_read(run))
+    return home if home is not None and home.name == run.resolve().name else None
+
+
+def own_objects(run: Path, address: Address) -> Generations:
+    """The generations that `write_home` recorded for this address."""
+    content = _read(run)
+    own = content.get("own")
+    if _address(content) != address or not isinstance(own, dict):
+        return {}
+    return {name: number for name, number in own.items() if type(number) is int}
+
+
+def _read(run: Path) -> dict[str, Any]:
+    try:
+        content = json.loads((run / HOME).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _address(content: Mapping[str, Any]) -> Address | None:
+    try:
+        return Address.of(content["url"])
+    except (KeyError, ValueError):
+        return None

@@ -11,13 +11,15 @@ from typing import Any, NamedTuple
 
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.manifest import NAME as MANIFEST
-from hackmatrix.runs.buckets.bucket_file import Generations, own_objects, write_home
 from hackmatrix.runs.buckets.fetch import Objects, Say, fetch_run, run_objects
 from hackmatrix.runs.buckets.plan import (
+    Generations,
     checkpoint_of,
     half_checkpoints,
+    own_objects,
     prunable,
     whole_checkpoints,
+    write_home,
 )
 from hackmatrix.runs.checkpoints import FOLDER, checkpoints_of, is_whole
 from hackmatrix.runs.exports import later_exports

@@ -2,6 +2,6 @@
 
 from hackmatrix.runs.trackers.fan_out import Trackers
 from hackmatrix.runs.trackers.tracker import TrackedRun
-from hackmatrix.runs.trackers.wandb_download import download_run
+from hackmatrix.runs.trackers.weights_and_biases import download_run
 
 __all__ = ["TrackedRun", "Trackers", "download_run"]

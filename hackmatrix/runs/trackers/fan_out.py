@@ -7,9 +7,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from hackmatrix.runs.trackers.background import Background
 from hackmatrix.runs.trackers.tensorboard import TensorBoard
-from hackmatrix.runs.trackers.tracker import Say, TrackedRun, Tracker
+from hackmatrix.runs.trackers.tracker import Background, Say, TrackedRun, Tracker
 from hackmatrix.runs.trackers.weights_and_biases import WeightsAndBiases
 
 # Keys are the settings that switch a tracker off; one without such a setting is always used.

@@ -11,9 +11,10 @@ from urllib.parse import quote
 import numpy as np
 
 from hackmatrix.environments.interface.metric import Metric
-from hackmatrix.ui.monitor.columns import FloatArray, MetricColumns
 from hackmatrix.ui.monitor.curves import (
     NEWEST,
+    FloatArray,
+    MetricColumns,
     PlottedCurve,
     band,
     downsample,

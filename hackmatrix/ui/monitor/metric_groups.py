@@ -5,8 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from hackmatrix.environments.hackmatrix.metric_table import METRICS
 from hackmatrix.environments.interface.metric import Metric, Over, Severity
-from hackmatrix.learning.reporting.joined_rows import HIGH, LOW
-from hackmatrix.learning.reporting.metrics import LEARNER_METRICS
+from hackmatrix.learning.reporting.metrics import HIGH, LEARNER_METRICS, LOW
 
 _METRICS_BY_NAME = {metric.name: metric for metric in (*LEARNER_METRICS, *METRICS)}
 _POSITION = {name: position for position, name in enumerate(_METRICS_BY_NAME)}

@@ -8,7 +8,7 @@ import numpy as np
 
 from hackmatrix.environments.interface.metric import Severity
 from hackmatrix.learning.reporting.alarms import SPEED
-from hackmatrix.ui.monitor.columns import FloatArray, MetricColumns
+from hackmatrix.ui.monitor.curves import FloatArray, MetricColumns
 from hackmatrix.ui.monitor.metric_groups import health_of, metric_of, worst
 from hackmatrix.ui.monitor.run import MonitoredRun
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from hackmatrix.core.screen import Screen
 from hackmatrix.environments.interface.metric import Metric, Severity
-from hackmatrix.ui.monitor.columns import FloatArray
+from hackmatrix.ui.monitor.curves import FloatArray
 from hackmatrix.ui.monitor.metric_groups import health_of, in_groups, in_words, label_of
 from hackmatrix.ui.monitor.run import MonitoredRun, Raised
 from hackmatrix.ui.monitor.runs import Runs

@@ -19,8 +19,8 @@ from hackmatrix.agents.roster.position_policies import network_of
 from hackmatrix.agents.shipped import PARAMS
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.files import PARTIAL
-from hackmatrix.ui.page.assets import page_files
 from hackmatrix.ui.page.in_browser import PAGES, SETTINGS, WEIGHTS, open_session
+from hackmatrix.ui.page.server import page_files
 from hackmatrix.ui.session.puzzles import PACKAGED
 
 _PYODIDE = (

@@ -1,16 +1,18 @@
 """The session of an exported page: what its Web Worker runs, on Pyodide."""
 
 import json
-from collections.abc import Callable
+import math
+from array import array
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 from hackmatrix.agents.roster.built_in import built_in_agents
 from hackmatrix.agents.roster.judge import Judge
-from hackmatrix.agents.roster.opinion import Agent
-from hackmatrix.agents.roster.plain_mlp import make_policy
+from hackmatrix.agents.roster.opinion import Agent, PolicyFunction
 from hackmatrix.game.engine.replay import GameId
+from hackmatrix.game.foresight.features import features
 from hackmatrix.game.rules.chance import EVALUATION_STREAM
 from hackmatrix.ui.session.session import Session
 
@@ -59,3 +61,55 @@ def open_session(page: str, settings: dict[str, Any], weights: bytes) -> Callabl
 def _answer(session: Session, text: str) -> str:
     answer = session.handle(json.loads(text))
     return json.dumps(answer, separators=(",", ":"), allow_nan=False)
+
+
+# --- The forward pass of an MLP in plain Python, for where there is no NumPy ----------------------
+
+
+Layer = list[tuple[list[float], float]]  # for each output the weights of all inputs, and a bias
+
+
+def make_policy(settings: dict[str, Any], weights: bytes) -> PolicyFunction:
+    """The policy of an MLP.
+
+    Args:
+        settings: `layout` of the features, `activation`, and `sizes`, inputs and outputs of each
+            layer: the trunk's, logits, value.
+        weights: float32, little-endian: for each layer those of its outputs one after another, then
+            its biases.
+    """
+    numbers = array("f", weights)
+    layers, start = list[Layer](), 0
+    for inputs, outputs in settings["sizes"]:
+        bias = numbers[start + inputs * outputs :][:outputs]
+        rows = [numbers[start + inputs * i :][:inputs].tolist() for i in range(outputs)]
+        layers.append(list(zip(rows, bias, strict=True)))
+        start += (inputs + 1) * outputs
+    squash = math.tanh if settings["activation"] == "tanh" else _relu
+    return partial(_forward, layers, settings["layout"], squash)
+
+
+def _relu(x: float) -> float:
+    return max(x, 0.0)
+
+
+def _forward(
+    layers: list[Layer],
+    layout: str,
+    squash: Callable[[float], float],
+    record: bytes,
+    mask: Sequence[bool],
+) -> tuple[list[float], float]:
+    """The forward pass of `agents/networks/numpy_forward.py`, without NumPy."""
+    del mask
+    *trunk, logits, value = layers
+    hidden: Sequence[float] = features(record, layout)
+    for layer in trunk:
+        hidden = [squash(x) for x in _outputs(layer, hidden)]
+    return _outputs(logits, hidden), _outputs(value, hidden)[0]
+
+
+def _outputs(layer: Layer, inputs: Sequence[float]) -> list[float]:
+    """A product that skips inputs of 0, which most features and half of the units are."""
+    used = [(i, x) for i, x in enumerate(inputs) if x]
+    return [sum([weights[i] * x for i, x in used], bias) for weights, bias in layer]

@@ -5,14 +5,22 @@ import contextlib
 import json
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from hackmatrix.ui.page.assets import page_files
+from hackmatrix.game.drawing.theme import LIGHT, LOOK
+from hackmatrix.game.rules.actions import ACTION_NAMES
+from hackmatrix.game.rules.board import CROSS, NEIGHBOUR
+from hackmatrix.game.rules.programs import PROGRAMS
+from hackmatrix.game.rules.stages import LAST_STAGE, MAX_HP
+from hackmatrix.ui.session.descriptions import PROGRAM_KEYS, PROGRAM_WORDS
+from hackmatrix.ui.session.how_to_play import RULES
 from hackmatrix.ui.session.session import Session
+from hackmatrix.ui.web.files import files_in
 from hackmatrix.ui.web.guard import Guard
 from hackmatrix.ui.web.server import give
 
@@ -89,3 +97,37 @@ async def _answer(websocket: WebSocket, session: Session, clock: Callable[[], fl
         if isinstance(message, dict) and isinstance(message.get("id"), int):
             answer["id"] = message["id"]
         await websocket.send_text(json.dumps(answer, separators=(",", ":"), allow_nan=False))
+
+
+# --- The files that the page is given once: its own, the look, and the game's tables --------------
+
+
+def page_files(folder: str = "static") -> dict[str, bytes]:
+    """The files of the page by name; those of `static` with `look.json`, which is made here."""
+    found = files_in("page", folder)
+    if folder != "static":
+        return found
+    return {"look.json": look(), **files_in("web"), **found}
+
+
+def look() -> bytes:
+    """The table of shapes and colours, the game's tables, and its rules in pictures, as JSON."""
+    programs = [
+        {
+            **program._asdict(),
+            "does": PROGRAM_WORDS[program.name][0],
+            "key": PROGRAM_KEYS[program.name],
+        }
+        for program in PROGRAMS
+    ]
+    tables: dict[str, Any] = {
+        "light": LIGHT,
+        "actions": ACTION_NAMES,
+        "programs": programs,
+        "neighbours": NEIGHBOUR,
+        "cross": CROSS,
+        "stages": LAST_STAGE,
+        "hp": MAX_HP,
+        "rules": [rule.as_json() for rule in RULES],
+    }
+    return json.dumps(LOOK | tables).encode()

@@ -2,12 +2,12 @@
 
 from typing import Any, NamedTuple
 
-from hackmatrix.game.drawing.board import board
+from hackmatrix.game.drawing.picture import board
 from hackmatrix.game.drawing.visible_state import view
 from hackmatrix.game.engine.game import step
 from hackmatrix.game.engine.state import Cell, Enemy, Player, State, Transmission
 from hackmatrix.game.engine.undo import copy_state
-from hackmatrix.game.foresight.visible_copy import threat, visible_copy
+from hackmatrix.game.foresight.imagination import threat, visible_copy
 from hackmatrix.game.rules.actions import FIRST_PROGRAM, SIPHON
 from hackmatrix.game.rules.board import CELLS, CROSS, SIZE, Content
 from hackmatrix.game.rules.enemies import EnemyType

@@ -17,7 +17,7 @@ from hackmatrix.game.drawing.visible_state import cell_of, view
 from hackmatrix.game.engine.replay import Replay
 from hackmatrix.game.engine.state import State
 from hackmatrix.game.engine.text import drawing
-from hackmatrix.game.foresight.visible_copy import threat, visible_copy
+from hackmatrix.game.foresight.imagination import threat, visible_copy
 from hackmatrix.game.rules.board import CELLS, SIZE
 from hackmatrix.game.rules.enemies import MAX_HP, EnemyType
 from hackmatrix.game.rules.stages import LAST_STAGE

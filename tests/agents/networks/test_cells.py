@@ -15,15 +15,16 @@ from suites import first_quickly
 
 from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.cells_forward import (
+    NOWHERE,
     NUMPY,
     around,
     cells_of,
     depthwise_convolution,
     forward,
     player_cell,
+    reading_of,
     shapes_of,
 )
-from hackmatrix.agents.networks.cells_reading import NOWHERE, reading_of
 from hackmatrix.agents.networks.network import Network, encode_observations, make_network
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.registry import make_environment

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hackmatrix.agents.networks.orbits import Orbits, signed_sum
+from hackmatrix.agents.networks.symmetry import Orbits, signed_sum
 
 # Places 0 to 3 are swapped by both reflections, 4 and 5 by the first, 6 and 7 by the second, 8 by
 # none, 9 and 10 by each alone, so that both together leave them as they are.

@@ -8,7 +8,7 @@ from jax.extend.core import jaxprs_in_params
 from suites import first_quickly
 
 from hackmatrix.agents.networks.mlp import ActorCritic
-from hackmatrix.agents.networks.products import product
+from hackmatrix.agents.networks.sparse import product
 
 
 def rounded(x: np.ndarray) -> np.ndarray:

@@ -19,8 +19,7 @@ from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.interface.environment import Reflections
 from hackmatrix.learning.algorithms.config import PPOConfig
-from hackmatrix.learning.settings.config import TrainConfig
-from hackmatrix.learning.settings.train_options import TrainOptions
+from hackmatrix.learning.settings.config import TrainConfig, TrainOptions
 from hackmatrix.learning.trainer.algorithm import Setup
 from hackmatrix.learning.trainer.gradients import norm_with_copies
 

@@ -14,8 +14,7 @@ from hackmatrix.agents import shipped
 from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.agents.roster import search_player as searching
 from hackmatrix.agents.roster.names import resolve
-from hackmatrix.agents.roster.search_player import Searching
-from hackmatrix.agents.roster.search_process import SearchProcess, shares
+from hackmatrix.agents.roster.search_player import Searching, SearchProcess, shares
 from hackmatrix.agents.roster.session_agents import cast
 from hackmatrix.agents.search.analysis import Analysis, Analyst, SearchedAction
 from hackmatrix.core.errors import UserError

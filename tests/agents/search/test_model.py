@@ -22,7 +22,7 @@ from hackmatrix.agents.search.model import Searcher, weight_of_returns
 from hackmatrix.cli.main import main
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.hackmatrix.env import HackMatrixEnv
-from hackmatrix.environments.hackmatrix.undo_history import UndoMemory
+from hackmatrix.environments.hackmatrix.imagination import UndoMemory
 from hackmatrix.environments.registry import make_environment
 from hackmatrix.game import native
 from hackmatrix.game.engine.game import Game

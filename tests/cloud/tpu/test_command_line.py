@@ -12,7 +12,7 @@ from paths import CONFIGS
 from tpu_world import FakeGcloud
 
 from hackmatrix.cli.main import main
-from hackmatrix.cli.tpu_subcommands import SUBCOMMANDS
+from hackmatrix.cli.tpu import SUBCOMMANDS
 from hackmatrix.cloud.tpu.description import read_description
 
 GIVEN = {
@@ -288,7 +288,7 @@ def test_by_hand_from_nothing_to_nothing(
 def test_a_run_in_processes(
     gcloud: FakeGcloud, file: Callable[..., str], called: Called, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hackmatrix.cli.tpu_subcommands.sleep", lambda _: None)
+    monkeypatch.setattr("hackmatrix.cli.tpu.sleep", lambda _: None)
     gcloud.change(events={"5": {"hosts": "ended", "code": 0}})
     code, out, _ = called("run", file())
     assert code == 0
@@ -306,7 +306,7 @@ def test_ctrl_c_says_how_to_go_on(
     def interrupted(_: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("hackmatrix.cli.tpu_subcommands.sleep", interrupted)
+    monkeypatch.setattr("hackmatrix.cli.tpu.sleep", interrupted)
     path = file()
     code, out, _ = called("run", path)
     assert code == 130

@@ -7,9 +7,9 @@ import pytest
 
 from hackmatrix.cloud.tpu import decision
 from hackmatrix.cloud.tpu.decision import backoff, decide
-from hackmatrix.cloud.tpu.gcloud_errors import ErrorType, Trouble
+from hackmatrix.cloud.tpu.gcloud import ErrorType, Trouble
 from hackmatrix.cloud.tpu.history import Action, HistoryStep, TpuHistory, remember
-from hackmatrix.cloud.tpu.observed import Hosts, Observed, Queue, TpuNode, TpuRun
+from hackmatrix.cloud.tpu.probe import Hosts, Observed, Queue, TpuNode, TpuRun
 
 READY = Observed(queue=Queue.ACTIVE, node=TpuNode.READY, hosts=Hosts.TRAINING)
 NEW = TpuHistory()

@@ -55,7 +55,7 @@ def test_every_command_line_is_understood(
 
 
 def test_every_subcommand_is_documented() -> None:
-    from hackmatrix.cli.tpu_subcommands import SUBCOMMANDS
+    from hackmatrix.cli.tpu import SUBCOMMANDS
 
     for name in SUBCOMMANDS:
         assert f"hackmatrix tpu {name} my-tpu.yaml" in TEXT, name

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hackmatrix.cloud.tpu.gcloud_errors import (
+from hackmatrix.cloud.tpu.gcloud import (
     ErrorType,
     last_words,
     trouble_of,

@@ -11,8 +11,7 @@ from traceback import walk_stack
 
 import pytest
 
-from hackmatrix.cloud.tpu.gcloud import NO_GCLOUD, Gcloud
-from hackmatrix.cloud.tpu.gcloud_errors import TIMED_OUT
+from hackmatrix.cloud.tpu.gcloud import NO_GCLOUD, TIMED_OUT, Gcloud
 
 
 def test_each_line_is_printed_before_it_runs_and_looks_once() -> None:

@@ -12,8 +12,7 @@ import yaml
 from hackmatrix.cli.main import main
 from hackmatrix.cloud.tpu.description import Description
 from hackmatrix.cloud.tpu.hosts import HOST_FOLDER
-from hackmatrix.cloud.tpu.job_files import EXPORTS, export
-from hackmatrix.cloud.tpu.train_script import heredoc, train_script
+from hackmatrix.cloud.tpu.job_files import EXPORTS, export, heredoc, train_script
 from hackmatrix.core.errors import UserError
 
 Make = Callable[..., Description]

@@ -14,7 +14,7 @@ import pytest
 from hackmatrix.cloud.tpu import worker
 from hackmatrix.cloud.tpu.description import Description
 from hackmatrix.cloud.tpu.hosts import HOST_FOLDER, look_command
-from hackmatrix.cloud.tpu.observed import (
+from hackmatrix.cloud.tpu.probe import (
     Hosts,
     combine,
     log_of,

@@ -12,10 +12,8 @@ from lockstep_play import any_action, play
 
 import hackmatrix
 from hackmatrix.core.errors import UserError
-from hackmatrix.environments.curriculum import starts
-from hackmatrix.environments.curriculum.env import CurriculumEnv, with_curriculum
+from hackmatrix.environments.curriculum.env import CurriculumEnv, Started, begin, with_curriculum
 from hackmatrix.environments.curriculum.levels import Curriculum
-from hackmatrix.environments.curriculum.starts import Started
 from hackmatrix.environments.hackmatrix import EnvState, HackMatrixEnv
 from hackmatrix.environments.hackmatrix.over_games import over_games
 from hackmatrix.environments.registry import make
@@ -52,13 +50,13 @@ def begun() -> tuple[Started, Any]:
     _, before = new_games(STREAMS + 1000, STREAMS * 0)
     games = ENV.games.without_saved(new.game), ENV.games.without_saved(before.game)
     nowhere, everywhere = np.zeros(GAMES, bool), np.ones(GAMES, bool)
-    begin = over_games(
-        starts.begin,
+    begin_each = over_games(
+        begin,
         lambda started, *_: started,
         levels=CURRICULUM.levels,
         engine="auto",
     )
-    made = jax.vmap(begin)(
+    made = jax.vmap(begin_each)(
         Started(games[0], observation, nowhere), games[1], everywhere, LEVEL == AGAIN, LEVEL
     )
     return jax.tree.map(np.asarray, (made, games[1]))

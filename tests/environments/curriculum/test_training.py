@@ -12,8 +12,7 @@ from hackmatrix.agents.networks.network import Network
 from hackmatrix.environments.curriculum.levels import Curriculum
 from hackmatrix.environments.interface.environment import Environment
 from hackmatrix.learning.run.loop import Evaluate
-from hackmatrix.learning.settings.config import TrainConfig
-from hackmatrix.learning.settings.train_options import TrainOptions
+from hackmatrix.learning.settings.config import TrainConfig, TrainOptions
 from hackmatrix.runs.checkpoints import load_checkpoint
 
 pytestmark = pytest.mark.usefixtures("shared_programs")

@@ -9,9 +9,8 @@ import pytest
 from jax_info import whole_info
 from paths import ROOT
 
-from hackmatrix.environments.hackmatrix.metric_table import METRICS
-from hackmatrix.environments.hackmatrix.report_columns import report
-from hackmatrix.environments.hackmatrix.step_metrics import measure
+from hackmatrix.environments.hackmatrix.env import measure
+from hackmatrix.environments.hackmatrix.metric_table import METRICS, report
 from hackmatrix.environments.interface.environment import StepRecord
 from hackmatrix.environments.interface.metric import Over
 from hackmatrix.environments.interface.report import Breakdown, Column, PlayedGames

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from lockstep_starts import new, quiet
 
-from hackmatrix.environments.hackmatrix.undo_history import UndoMemory
+from hackmatrix.environments.hackmatrix.imagination import UndoMemory
 from hackmatrix.game.engine.game import Game
 from hackmatrix.game.engine.observation import observe
 from hackmatrix.game.rules.actions import FIRST_PROGRAM

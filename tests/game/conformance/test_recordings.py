@@ -12,7 +12,7 @@ from recordings import RECORDINGS, game, lines, raw_game
 
 from hackmatrix.cli.main import main
 from hackmatrix.game.conformance.recorded_dice import RecordedDice
-from hackmatrix.game.conformance.state_difference import first_difference
+from hackmatrix.game.conformance.step import first_difference
 from hackmatrix.game.engine.dice import Dice
 from hackmatrix.game.engine.stage import begin_stage
 from hackmatrix.game.engine.state import Player, State

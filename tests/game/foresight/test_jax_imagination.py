@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from lockstep_starts import new, quiet, rich
 
-from hackmatrix.environments.hackmatrix.undo_history import UndoMemory
+from hackmatrix.environments.hackmatrix.imagination import UndoMemory
 from hackmatrix.game import native
 from hackmatrix.game.engine.game import Game
 from hackmatrix.game.engine.observation import observe

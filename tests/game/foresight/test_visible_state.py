@@ -21,12 +21,10 @@ from hackmatrix.game.engine.programs import can_run, shift_goal
 from hackmatrix.game.engine.programs import run as run_by_the_rules
 from hackmatrix.game.engine.state import State
 from hackmatrix.game.engine.undo import copy_state
-from hackmatrix.game.foresight.actions import can_go, go, siphon
-from hackmatrix.game.foresight.enemy_turn import enemy_turn
+from hackmatrix.game.foresight.actions import EFFECTS, can_go, enemy_turn, go, run, siphon
+from hackmatrix.game.foresight.imagination import threat, visible_copy
 from hackmatrix.game.foresight.jax_board import look
 from hackmatrix.game.foresight.jax_strikes import after_strikes, surviving
-from hackmatrix.game.foresight.programs import EFFECTS, run
-from hackmatrix.game.foresight.visible_copy import threat, visible_copy
 from hackmatrix.game.foresight.visible_state import VisibleEnemy, VisibleState
 from hackmatrix.game.jaxgame.records import Records
 from hackmatrix.game.rules.actions import NUM_DIRECTIONS, SIPHON

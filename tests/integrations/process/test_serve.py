@@ -25,8 +25,7 @@ from hackmatrix.game.engine import Game
 from hackmatrix.game.foresight.features import features
 from hackmatrix.game.rules.actions import ACTION_NAMES
 from hackmatrix.game.rules.rewards import UNIT
-from hackmatrix.integrations.process.serve import serve
-from hackmatrix.integrations.process.session import ProcessSession
+from hackmatrix.integrations.process.session import ProcessSession, serve
 
 Json = dict[str, Any]
 BINARY = Path(sys.executable).with_name("hackmatrix-game")

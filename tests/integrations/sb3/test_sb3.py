@@ -32,9 +32,8 @@ from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
 from hackmatrix.cli import main as cli
 from hackmatrix.integrations.gymnasium.observation_spaces import LAYOUTS
 from hackmatrix.integrations.process.client import GameProcessError
-from hackmatrix.integrations.sb3.callbacks import Episodes, MaskViolated
+from hackmatrix.integrations.sb3.callbacks import PARTS, Episodes, MaskViolated
 from hackmatrix.integrations.sb3.envs import single, singles
-from hackmatrix.integrations.sb3.history import PARTS
 from hackmatrix.integrations.sb3.options import Sb3TrainOptions
 from hackmatrix.integrations.sb3.train import take_name
 from hackmatrix.runs.folder import RunFolder

@@ -17,9 +17,8 @@ from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.distribution import pack_mask
 from hackmatrix.cli.main import main
 from hackmatrix.core.errors import UserError
-from hackmatrix.environments.classic import ClassicControl
+from hackmatrix.environments.classic import ClassicControl, SeenGames
 from hackmatrix.environments.hackmatrix.env import HackMatrixEnv
-from hackmatrix.environments.seen_games import SeenGames
 from hackmatrix.environments.wrappers import FloatObservations
 from hackmatrix.learning.algorithms.config import ExpertIterationConfig
 from hackmatrix.learning.algorithms.expert_iteration import ExpertIteration

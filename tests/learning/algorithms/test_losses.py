@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from hackmatrix.agents.networks.network import ChanceNetwork
+from hackmatrix.learning.trainer.batches import value_loss
 from hackmatrix.learning.trainer.gradients import clip_by_global_norm
-from hackmatrix.learning.trainer.values import value_loss
 
 
 def inner() -> Any:

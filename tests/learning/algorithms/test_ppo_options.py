@@ -14,8 +14,8 @@ from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.learning.algorithms.config import PPOConfig
 from hackmatrix.learning.algorithms.ppo import PPO
 from hackmatrix.learning.reporting.metrics import summarise
+from hackmatrix.learning.trainer.batches import clipped_value_terms
 from hackmatrix.learning.trainer.trainer import Trainer
-from hackmatrix.learning.trainer.values import clipped_value_terms
 
 CONFIG = PPOConfig(num_envs=16, num_steps=8, num_minibatches=2, update_epochs=4, lr=1e-2)
 

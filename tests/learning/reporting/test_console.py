@@ -18,8 +18,7 @@ import pytest
 from hackmatrix.environments.hackmatrix.metric_table import METRICS
 from hackmatrix.environments.interface.metric import Metric, Over, Shown
 from hackmatrix.game.rules.rewards import REWARD_PARTS
-from hackmatrix.learning.reporting.console import Console
-from hackmatrix.learning.reporting.live_table import summary
+from hackmatrix.learning.reporting.console import Console, summary
 from hackmatrix.learning.reporting.metrics import LEARNER_METRICS
 from hackmatrix.learning.run.stop import StopRequest
 

@@ -11,7 +11,7 @@ from jax_info import whole_info
 from paths import DOCS
 
 import hackmatrix
-from hackmatrix.environments.curriculum.metric_table import METRICS as OF_CURRICULUM
+from hackmatrix.environments.curriculum.levels import METRICS as OF_CURRICULUM
 from hackmatrix.environments.hackmatrix.metric_table import METRICS
 from hackmatrix.environments.interface.environment import StepRecord
 from hackmatrix.environments.interface.metric import Limit, Metric, Over, Severity

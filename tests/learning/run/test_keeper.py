@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from small_runs import run_of, updates_of
 
-from hackmatrix.learning.settings.train_options import TrainOptions
+from hackmatrix.learning.settings.config import TrainOptions
 from hackmatrix.runs.params import load_params, update_of_params
 from hackmatrix.runs.saver import Saver
 

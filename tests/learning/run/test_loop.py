@@ -38,13 +38,13 @@ from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.manifest import write_manifest
 from hackmatrix.learning.reporting.console import Console
-from hackmatrix.learning.run.chunks import Chunks
 from hackmatrix.learning.run.loop import End, train
+from hackmatrix.learning.run.schedule import Chunks
 from hackmatrix.learning.run.snapshots import named_leaves
 from hackmatrix.learning.run.start import find_start
+from hackmatrix.learning.settings.config import TrainOptions
 from hackmatrix.learning.settings.config_file import read_config
 from hackmatrix.learning.settings.resolve import resolve
-from hackmatrix.learning.settings.train_options import TrainOptions
 from hackmatrix.learning.trainer.trainer import Trainer, TrainState
 from hackmatrix.runs.checkpoints import load_checkpoint
 from hackmatrix.runs.trackers import Trackers
@@ -104,7 +104,7 @@ def test_the_length_of_calls_changes_neither_metrics_nor_params(
     ahead: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_of(tmp_path / "plain", save_interval=4)
-    monkeypatch.setattr("hackmatrix.learning.run.chunks.updates_per_call", lambda *_: ahead)
+    monkeypatch.setattr("hackmatrix.learning.run.schedule.updates_per_call", lambda *_: ahead)
     run_of(tmp_path / "changed", save_interval=4)
     assert updates_of(tmp_path / "changed" / "mine") == [4, 7]
     for update in (4, 7):
@@ -175,7 +175,7 @@ def test_a_resumed_run_is_the_run_that_was_never_stopped(
     with (folder / "metrics.jsonl").open("a") as metrics:
         metrics.write('{"update": 12, "train/ent')
 
-    monkeypatch.setattr("hackmatrix.learning.run.chunks.updates_per_call", lambda *_: ahead)
+    monkeypatch.setattr("hackmatrix.learning.run.schedule.updates_per_call", lambda *_: ahead)
     outcome = run_of(tmp_path / "killed", TrainOptions(resume=str(folder)))
     assert outcome.updates == 12
     assert updates_of(folder) == [5, 10, 12]

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from hackmatrix.learning.run.schedule import Schedule
-from hackmatrix.learning.settings.config import TrainConfig
-from hackmatrix.learning.settings.train_options import TrainOptions
+from hackmatrix.learning.settings.config import TrainConfig, TrainOptions
 from hackmatrix.learning.trainer.config import Course
 
 END = 20

@@ -6,10 +6,8 @@ from typing import Any
 import pytest
 
 from hackmatrix.learning.settings import devices
-from hackmatrix.learning.settings.auto_tune import settings_for
-from hackmatrix.learning.settings.batch_scaling import auto_scale_for_batch_size
 from hackmatrix.learning.settings.config import RunConfig, TrainConfig
-from hackmatrix.learning.settings.resolve import resolve
+from hackmatrix.learning.settings.resolve import auto_scale_for_batch_size, resolve, settings_for
 
 
 @pytest.mark.parametrize(

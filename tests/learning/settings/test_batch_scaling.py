@@ -3,7 +3,7 @@
 import pytest
 
 from hackmatrix.learning.algorithms.config import PPOConfig
-from hackmatrix.learning.settings.batch_scaling import auto_scale_for_batch_size
+from hackmatrix.learning.settings.resolve import auto_scale_for_batch_size
 
 
 def test_minibatches_that_make_one_step_together_count_as_one() -> None:

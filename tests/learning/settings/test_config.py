@@ -8,8 +8,7 @@ import pytest
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.task_list import TaskList
 from hackmatrix.learning.algorithms.config import PPOConfig
-from hackmatrix.learning.settings.config import TrainConfig
-from hackmatrix.learning.settings.train_options import TrainOptions
+from hackmatrix.learning.settings.config import TrainConfig, TrainOptions
 
 CHANCE = {"value": "chance", "reward": "win", "normalize_rewards": False}
 TASKS = TaskList.of("['CartPole-v1', 'Acrobot-v1']")

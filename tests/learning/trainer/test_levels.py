@@ -12,9 +12,9 @@ from sharing_trainer import SharingTrainer
 from small_runs import assert_same_run, config_in, rows_of, run_of
 
 from hackmatrix.environments.interface.environment import Levels
-from hackmatrix.learning.settings.train_options import TrainOptions
+from hackmatrix.learning.settings.config import TrainOptions
 from hackmatrix.learning.trainer import seeds
-from hackmatrix.learning.trainer.levels import LevelProgress
+from hackmatrix.learning.trainer.trainer import LevelProgress
 from hackmatrix.runs.checkpoints import load_checkpoint
 
 pytestmark = [pytest.mark.usefixtures("shared_programs"), pytest.mark.thorough]

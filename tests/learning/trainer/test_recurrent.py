@@ -23,7 +23,7 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.learning.algorithms.config import PPOConfig
 from hackmatrix.learning.reporting.metrics import LEARNER_METRICS, summarise
 from hackmatrix.learning.run.snapshots import arrays_of
-from hackmatrix.learning.settings.train_options import TrainOptions
+from hackmatrix.learning.settings.config import TrainOptions
 from hackmatrix.learning.trainer.batches import Batch, Minibatches, shuffle, with_advantages
 from hackmatrix.learning.trainer.keys import UpdateKeys
 from hackmatrix.learning.trainer.rollout import play

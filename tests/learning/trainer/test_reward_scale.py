@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hackmatrix.learning.trainer.reward_scale import RewardScale
+from hackmatrix.learning.trainer.tasks import RewardScale
 
 
 def test_it_is_the_deviation_from_zero_of_all_steps_so_far() -> None:

@@ -23,11 +23,14 @@ from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.interface.metric import Severity
 from hackmatrix.learning.reporting.alarms import HealthOfAgents
-from hackmatrix.learning.reporting.joined_rows import Interval, describe_agents, join_rows
-from hackmatrix.learning.reporting.metrics import LEARNER_METRICS
+from hackmatrix.learning.reporting.metrics import (
+    LEARNER_METRICS,
+    Interval,
+    describe_agents,
+    join_rows,
+)
 from hackmatrix.learning.run.loop import End, MakeEvaluate, RunOutcome
-from hackmatrix.learning.settings.config import RunConfig
-from hackmatrix.learning.settings.train_options import TrainOptions
+from hackmatrix.learning.settings.config import RunConfig, TrainOptions
 from hackmatrix.learning.trainer import seeds
 from hackmatrix.learning.trainer.trainer import Trainer, TrainState
 from hackmatrix.runs.checkpoints import best_checkpoint, load_checkpoint
@@ -108,7 +111,7 @@ def test_the_speed_is_that_of_all_agents_together(
 ) -> None:
     seconds = itertools.count()  # each call of the trainer takes one
     clock = SimpleNamespace(perf_counter=lambda: next(seconds))
-    monkeypatch.setattr("hackmatrix.learning.run.chunks.time", clock)
+    monkeypatch.setattr("hackmatrix.learning.run.schedule.time", clock)
     rows = rows_of(run_of(tmp_path).run)
     assert [row["train/steps_per_second"] for row in rows] == [AGENTS * 64] * 3
 
@@ -200,7 +203,7 @@ def test_the_length_of_calls_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_of(tmp_path / "one")
-    monkeypatch.setattr("hackmatrix.learning.run.chunks.updates_per_call", lambda *_: 5)
+    monkeypatch.setattr("hackmatrix.learning.run.schedule.updates_per_call", lambda *_: 5)
     run_of(tmp_path / "five")
     assert_same_run(tmp_path / "one" / "mine", tmp_path / "five" / "mine", 7)
 

@@ -19,8 +19,7 @@ from hackmatrix.environments.tasks import MultiTask
 from hackmatrix.learning.algorithms.config import PPOConfig
 from hackmatrix.learning.reporting.metrics import summarise
 from hackmatrix.learning.run.snapshots import arrays_of, state_of
-from hackmatrix.learning.trainer.reward_scale import RewardScale
-from hackmatrix.learning.trainer.tasks import Spread, of_games, sum_over_games
+from hackmatrix.learning.trainer.tasks import RewardScale, Spread, of_games, sum_over_games
 from hackmatrix.learning.trainer.trainer import Trainer
 
 pytestmark = pytest.mark.thorough

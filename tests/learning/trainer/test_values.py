@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hackmatrix.learning.trainer.values import generalized_advantages
+from hackmatrix.learning.trainer.batches import generalized_advantages
 
 GAMMA, LAMBDA = 0.97, 0.9
 STEPS, GAMES = 40, 30

@@ -14,8 +14,7 @@ from hackmatrix.cli.main import main
 from hackmatrix.core.devices.mesh import on_devices
 from hackmatrix.game.engine import Game
 from hackmatrix.game.rules.observation import RECORD_SIZE
-from hackmatrix.research.bench.env import EnvBench
-from hackmatrix.research.bench.positions import crowded_position
+from hackmatrix.research.bench.env import EnvBench, crowded_position
 from hackmatrix.research.bench.replayed_games import Record, ReplayError
 
 pytestmark = pytest.mark.thorough

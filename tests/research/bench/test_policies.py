@@ -7,7 +7,7 @@ import numpy as np
 from hackmatrix.agents.roster.built_in import BUILT_IN
 from hackmatrix.game.engine import Game
 from hackmatrix.game.rules.actions import NUM_DIRECTIONS
-from hackmatrix.research.bench.policies import random_actions, walks_to_exit
+from hackmatrix.research.bench.env import random_actions, walks_to_exit
 
 
 def test_random_actions_are_valid_and_equally_likely() -> None:

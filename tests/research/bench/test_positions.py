@@ -3,7 +3,7 @@
 import pytest
 
 from hackmatrix.game.engine import Game
-from hackmatrix.research.bench.positions import crowded_position, rich_position
+from hackmatrix.research.bench.env import crowded_position, rich_position
 
 
 @pytest.mark.parametrize("enemies", [0, 3, 32])

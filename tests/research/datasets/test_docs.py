@@ -11,8 +11,7 @@ from hackmatrix.cli.clone import CloneOptions
 from hackmatrix.cli.data import DataExportOptions, DataVerifyOptions, RecordOptions
 from hackmatrix.core.configs import config_file
 from hackmatrix.core.options import options_of
-from hackmatrix.learning.settings.config import OPTIONS, TrainConfig
-from hackmatrix.learning.settings.train_options import TrainOptions
+from hackmatrix.learning.settings.config import OPTIONS, TrainConfig, TrainOptions
 
 BLOCKS = re.findall(r"```bash\n(.*?)```", (DOCS / "data.md").read_text(), re.S)
 LINES = [line for line in "".join(BLOCKS).splitlines() if line.startswith(("hackmatrix", "python"))]

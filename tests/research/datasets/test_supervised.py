@@ -10,7 +10,7 @@ from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.network import Network, make_network
 from hackmatrix.environments.interface.environment import PyTree
 from hackmatrix.environments.registry import make_environment
-from hackmatrix.research.datasets.supervised import Lessons, learn, loss
+from hackmatrix.research.datasets.clone import Lessons, learn, loss
 
 
 def a_network() -> tuple[Network, PyTree]:

@@ -18,7 +18,7 @@ from hackmatrix.game.rules.actions import FIRST_PROGRAM
 from hackmatrix.game.rules.chance import EVALUATION_STREAM
 from hackmatrix.game.rules.programs import ProgramId
 from hackmatrix.research.evaluation.limits import Limits
-from hackmatrix.research.evaluation.numpy_networks import numpy_player
+from hackmatrix.research.evaluation.lockstep_games import numpy_player
 from hackmatrix.ui.session.session import Session
 
 WITHOUT_JAX = """

@@ -11,15 +11,16 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.environments.interface.report import Breakdown, Column
 from hackmatrix.research.evaluation.account_report import report_of_accounts
 from hackmatrix.research.evaluation.agents import Play
-from hackmatrix.research.evaluation.contest import Contest, Entrant
+from hackmatrix.research.evaluation.contest import (
+    Contest,
+    Entrant,
+    confidence_sequence,
+    play_until_decided,
+)
 from hackmatrix.research.evaluation.jax_agents import jax_player
 from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.plain_games import PlainGame, play_games
 from hackmatrix.research.evaluation.report import Report
-from hackmatrix.research.evaluation.sequential import (
-    confidence_sequence,
-    play_until_decided,
-)
 from hackmatrix.research.evaluation.statistics import estimate
 
 

@@ -13,7 +13,7 @@ from safetensors.numpy import save_file
 from hackmatrix.agents.networks.mlp import ActorCritic
 from hackmatrix.cli.main import main
 from hackmatrix.core.errors import UserError
-from hackmatrix.research.exchange import onnx_file
+from hackmatrix.research.exchange import formats
 from hackmatrix.research.exchange.formats import WRITTEN, read_params, write_params
 from hackmatrix.runs.params import flat, save_params
 
@@ -84,7 +84,7 @@ def test_the_onnx_model_answers_as_the_network_does(
     values = values if value == "return" else 1 / (1 + np.exp(-values))
     model = onnx.load(path)
     onnx.checker.check_model(model, full_check=True)
-    found = onnx.reference.ReferenceEvaluator(model).run(None, {onnx_file.FEATURES: features})
+    found = onnx.reference.ReferenceEvaluator(model).run(None, {formats.FEATURES: features})
     rtol = 1e-6 if layer_norm else 1e-7
     np.testing.assert_allclose(found[0], logits, atol=1e-6, rtol=rtol)
     np.testing.assert_allclose(found[1], values, atol=1e-6, rtol=rtol)

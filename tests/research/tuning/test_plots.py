@@ -5,7 +5,7 @@ import pytest
 from optuna.distributions import BaseDistribution, FloatDistribution
 from optuna.trial import create_trial
 
-from hackmatrix.research.tuning.plots import importances, plots
+from hackmatrix.research.tuning.results import importances, plots
 from hackmatrix.research.tuning.study import BROKEN
 
 pytestmark = pytest.mark.thorough

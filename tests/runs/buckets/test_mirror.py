@@ -26,9 +26,9 @@ from bucket_runs import (
 from fake_bucket import LEFT_SOCKETS, FakeBucket, Fault
 
 from hackmatrix.runs.buckets import mirror as mirrors
-from hackmatrix.runs.buckets.bucket_file import home_of
 from hackmatrix.runs.buckets.lease import LeaseLost
 from hackmatrix.runs.buckets.mirror import Mirror
+from hackmatrix.runs.buckets.plan import home_of
 from hackmatrix.runs.folder import RunFolder
 from hackmatrix.runs.storage.bucket import Bucket, Unreachable
 

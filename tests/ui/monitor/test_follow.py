@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hackmatrix.ui.monitor import follow
-from hackmatrix.ui.monitor.follow import Follower
+from hackmatrix.ui.monitor import run
+from hackmatrix.ui.monitor.run import Follower
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_a_file_that_was_cut_off_and_grew_again_is_read_anew(path: Path) -> None
 
 
 def test_a_long_file_is_read_in_pieces(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follow, "MOST_BYTES", 10)
+    monkeypatch.setattr(run, "MOST_BYTES", 10)
     path.write_bytes(b"1234\n" * 5)
     follower = Follower(path)
     assert follower.read() == (False, [b"1234"] * 2, 15)
@@ -99,8 +99,8 @@ def test_a_long_file_is_read_in_pieces(path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_line_without_end_is_passed_over(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follow, "MOST_BYTES", 10)
-    monkeypatch.setattr(follow, "LONGEST_LINE", 20)
+    monkeypatch.setattr(run, "MOST_BYTES", 10)
+    monkeypatch.setattr(run, "LONGEST_LINE", 20)
     path.write_bytes(b"x" * 50 + b"\n" + b"y" * 19 + b"\nrow\n")
     follower = Follower(path)
     lines = [line for _ in range(5) for line in follower.read().lines]

@@ -18,7 +18,7 @@ from hackmatrix.environments.interface.metric import Severity
 from hackmatrix.learning.reporting.alarms import alarms_of
 from hackmatrix.learning.reporting.metrics import LEARNER_METRICS
 from hackmatrix.ui.monitor.answers import overview
-from hackmatrix.ui.monitor.columns import MetricColumns
+from hackmatrix.ui.monitor.curves import MetricColumns
 from hackmatrix.ui.monitor.metric_groups import in_groups
 from hackmatrix.ui.monitor.run import MonitoredRun
 from hackmatrix.ui.monitor.runs import Runs, find_runs

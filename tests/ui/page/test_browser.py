@@ -10,7 +10,7 @@ import pytest
 from browser import begin, fresh, opened, press, served, settled
 from PIL import Image
 
-from hackmatrix.game.drawing.board import board
+from hackmatrix.game.drawing.picture import board
 from hackmatrix.game.drawing.pixels import raster
 from hackmatrix.game.drawing.visible_state import view
 from hackmatrix.game.engine import Game

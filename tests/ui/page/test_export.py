@@ -20,7 +20,6 @@ from paths import ROOT
 
 from hackmatrix.agents import shipped
 from hackmatrix.agents.roster.names import resolve
-from hackmatrix.agents.roster.plain_mlp import make_policy
 from hackmatrix.agents.roster.position_policies import load
 from hackmatrix.agents.roster.session_agents import cast
 from hackmatrix.cli.main import main
@@ -29,7 +28,7 @@ from hackmatrix.game.engine.observation import observe
 from hackmatrix.game.engine.replay import GameId
 from hackmatrix.game.rules.actions import SIPHON
 from hackmatrix.ui.page.export import _PYODIDE, _agent, export
-from hackmatrix.ui.page.in_browser import PAGES
+from hackmatrix.ui.page.in_browser import PAGES, make_policy
 from hackmatrix.ui.session.session import Session
 
 SECONDS = 240  # for Python to start, also where other tests take the processor

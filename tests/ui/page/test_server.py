@@ -14,8 +14,7 @@ from starlette.websockets import WebSocketDisconnect
 from hackmatrix.cli.main import main
 from hackmatrix.core.errors import UserError
 from hackmatrix.game.engine.replay import GameId
-from hackmatrix.ui.page.assets import page_files
-from hackmatrix.ui.page.server import MOST_SESSIONS, make_app
+from hackmatrix.ui.page.server import MOST_SESSIONS, make_app, page_files
 from hackmatrix.ui.session.session import Session
 from hackmatrix.ui.web.server import bind
 

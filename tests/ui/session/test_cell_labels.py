@@ -8,7 +8,7 @@ import pytest
 from hackmatrix.game.drawing.visible_state import view
 from hackmatrix.game.engine import Game
 from hackmatrix.game.rules.board import SIZE
-from hackmatrix.ui.session.cell_labels import cell_labels
+from hackmatrix.ui.session.position_data import cell_labels
 
 FIELD = re.compile(r"[a-z]_|\b(spawn|content|center|turns \d|disabled|True|False|None)\b|\d,\d|\{")
 SENTENCES = re.compile(r"[A-Z0-9].*[a-z+V0-9]\.")

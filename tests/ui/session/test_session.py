@@ -21,8 +21,7 @@ from hackmatrix.game.rules.board import Content
 from hackmatrix.game.rules.enemies import EnemyType
 from hackmatrix.game.rules.programs import PROGRAMS
 from hackmatrix.ui.session.descriptions import PROGRAM_WORDS
-from hackmatrix.ui.session.position_data import facts_of
-from hackmatrix.ui.session.preview import previews
+from hackmatrix.ui.session.position_data import facts_of, previews
 from hackmatrix.ui.session.session import Session
 
 UNIFORM = Agent("uniform", lambda record, mask: ([0.0] * len(mask), float(record[0])))
