@@ -203,7 +203,7 @@ def prepare(
     Raises:
         UserError: a setting is not valid, or names code that no flag does.
     """
-    from hackmatrix.learning.run.keeper import check_run_folder
+    from hackmatrix.learning.run.start import check_run_folder
 
     config, notes = _settle(command.flags, command.in_file, options, start)
     _check_code(config, command, options)

@@ -378,8 +378,7 @@ def _go_on(rig: Rig) -> None:
 def advice(rig: Rig) -> list[str]:
     """The flag to give with `--resume`, as the refusal of the command says it."""
     from hackmatrix.core.errors import UserError
-    from hackmatrix.learning.run.keeper import open_run_folder
-    from hackmatrix.learning.run.start import find_start
+    from hackmatrix.learning.run.start import find_start, open_run_folder
     from hackmatrix.learning.settings.config import TrainOptions
     from hackmatrix.learning.settings.resolve import resolve
 

@@ -23,12 +23,12 @@ from hackmatrix.environments.interface.environment import (
     PyTree,
 )
 from hackmatrix.learning.reporting.console import Console
-from hackmatrix.learning.run.keeper import Keeper, open_run_folder, prepare_run_folder
+from hackmatrix.learning.run.keeper import Keeper
 from hackmatrix.learning.run.multi_process import SAME_SIGNAL, LeadingTrainer, tell_trainer
 from hackmatrix.learning.run.reporter import Reporter
 from hackmatrix.learning.run.schedule import Chunks, Schedule, SharedPrograms, note_on_learning_rate
 from hackmatrix.learning.run.snapshots import LoopState, make_initial_state, start_facts
-from hackmatrix.learning.run.start import BEGINNING, Start
+from hackmatrix.learning.run.start import BEGINNING, Start, open_run_folder, prepare_run_folder
 from hackmatrix.learning.run.stop import StopRequest
 from hackmatrix.learning.settings.config import TrainConfig, TrainOptions
 from hackmatrix.learning.settings.devices import choose_devices
