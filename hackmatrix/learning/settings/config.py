@@ -51,7 +51,8 @@ class RunConfig:
     )
     init_from: Path | None = option(
         None,
-        "params from which all agents of a new run start, such as those of `hackmatrix clone`",
+        "params from which all agents of a new run start: a file, such as `hackmatrix clone` "
+        "writes, or an agent of the package, such as raw",
         compiled=False,
     )
     device: Literal["auto", "cpu", "gpu", "tpu"] = option(

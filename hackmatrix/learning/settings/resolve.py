@@ -12,6 +12,7 @@ from typing import Any
 
 from hackmatrix.agents.networks.algorithms import NAMES, PPO, find_algorithm
 from hackmatrix.agents.networks.architectures import MULTI_TASK
+from hackmatrix.agents.roster.names import PACKAGED
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import flag
 from hackmatrix.core.processes.cores import num_cores
@@ -52,6 +53,8 @@ def resolve(
     """
     in_file, notes = _drop_replaced(in_file or {}, flags)
     explicit = {**in_file, **flags}
+    if (agent := str(explicit.get("init_from"))) in PACKAGED:
+        explicit["init_from"] = PACKAGED[agent]
     if resumed is not None:
         explicit = _resumed_settings(resumed, explicit) | explicit
     params = params or explicit.get("init_from")

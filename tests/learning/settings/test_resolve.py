@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from made_places import params_of_the_original
 
+from hackmatrix.agents import shipped
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.curriculum.levels import Curriculum
 from hackmatrix.environments.task_list import TaskList
@@ -61,3 +62,10 @@ def test_the_network_is_that_of_the_params_from_which_a_run_starts(params: Path)
 def test_flags_come_before_the_params(params: Path) -> None:
     config, _ = resolve({"hidden_dim": 16}, params=params)
     assert config.network.hidden_dim == 16  # which its loading refuses, by name
+
+
+def test_a_run_starts_from_an_agent_of_the_package_by_its_name() -> None:
+    config, notes = resolve({"init_from": Path("raw")}, read_config(Path("best")))
+    assert config.run.init_from == shipped.RAW_PARAMS
+    assert config.network.architecture == "player_centred"
+    assert f"as in {shipped.RAW_PARAMS}: architecture player_centred" in notes
