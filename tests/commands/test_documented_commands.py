@@ -63,16 +63,18 @@ NEW_RUN = ("**/new/final_params.npz", "**/new/metrics.jsonl", "**/new/checkpoint
 PARAMS = ("**/*.npz",)
 TARGETS = ROOT / ".venv-targets"
 
-# These take most of a minute and more: searches, a curriculum's starts, everything anew, and what
-# differs from a quick line only in what else is compiled.
+# These take most of a minute and more: searches, a curriculum's starts, everything anew, what
+# differs from a quick line only in what else is compiled, and what `.ci/run` itself runs.
 SLOW = re.compile(
-    r".*(?:bench compile|bench target|make bench|make classic|make docs|make targets|--search |@|"
+    r".*(?:make (?:lint|format|fuzz)|tune .*--constraint|train --config multi_task|"
+    r"--algorithm dqn:DQN|scripts/ablation|bench compile|bench target|"
+    r"make bench|make classic|make docs|make targets|--search |@|"
     r"conformance|puzzles -o|page_pictures|"
     r"analyse|--curricul|"
     r"--kernels xla|bench env --play|bench train --obs|"
     r"verify \S+npz|--sampler random|--objective pareto|"
     r"--coordinator 10|scripts/optuna|"
-    r"benchmarks\.(?:search|mutation|recipe|learners|scaling --rep|"
+    r"benchmarks\.(?:raw|search|mutation|recipe|learners|scaling --rep|"
     r"coverage|figures|kernels|profile|tuning)|"
     r"clone .*--config (?:raw|score)|train --config original|train --config best --run-name|"
     r"train --config tpu_v4_8|--init-from (?:best|second|third|fourth|five|forty|points)\.npz|"

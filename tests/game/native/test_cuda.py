@@ -68,6 +68,7 @@ print(cuda_check.first_difference(open({str(folder / "kernels.ptx")!r}, "rb").re
     assert found.stdout.startswith("reward after "), found.stderr
 
 
+@pytest.mark.slow
 def test_rule_cases_recordings_and_lockstep_with_the_python_engine(run: Run) -> None:
     tests = ("test_agreement.py", "test_lockstep.py", "../rules/test_rules.py")
     files = [f"tests/game/native/{name}" for name in tests]
