@@ -1,4 +1,4 @@
-"""Runs gcloud, and prints each line before it runs."""
+"""Runs gcloud, prints each line before it runs, and says what its errors mean."""
 
 import contextlib
 import os

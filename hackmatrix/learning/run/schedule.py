@@ -1,4 +1,4 @@
-"""Tells what is due after which update. Independent of trainer and files."""
+"""What is due after which update, and the compiled calls of the updates between."""
 
 import contextlib
 import itertools

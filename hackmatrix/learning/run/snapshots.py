@@ -1,4 +1,4 @@
-"""Converts the trainer's state to the named arrays of a checkpoint, and back."""
+"""The state of a run as the named arrays of a checkpoint, and back: what a run starts with."""
 
 import dataclasses
 import datetime

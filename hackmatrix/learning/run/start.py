@@ -1,4 +1,4 @@
-"""The start of a run: its beginning, the params of a file, or what `--resume` names."""
+"""The start of a run: its beginning, the params of a file, or what `--resume` names; its folder."""
 
 import contextlib
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""The samples that an update learns from, and the minibatches that they are shuffled into.
+"""The samples of an update, their advantages, and the minibatches that they are shuffled into.
 
 Minibatches are drawn from fixed groups of games, each group shuffled separately: a device can
 shuffle its own groups without knowing the others, and every minibatch holds the same transitions
