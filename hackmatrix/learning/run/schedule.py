@@ -5,7 +5,6 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -155,7 +154,7 @@ class SharedPrograms:
             self.trainers[key] = make()
         return self.trainers[key]
 
-    @contextmanager
+    @contextlib.contextmanager
     def turn(self) -> Iterator[None]:
         """Waits until all who came before have compiled or computed.
 
