@@ -61,9 +61,7 @@ def search_player(name: str, searcher: Searcher, params: PyTree) -> BatchPlayer:
     ) -> tuple[Array, PyTree]:
         memory = searcher.imagination.after(carry, observations)
         words = jax.lax.bitcast_convert_type(_uniforms(keys), jnp.uint32)
-        _, actions = searcher.search(
-            params, memory, observations, masks, words, searcher.is_worthwhile(observations)
-        )
+        _, actions = searcher.search(params, memory, observations, masks, words)
         return actions, memory
 
     threads = num_cores() if jax.default_backend() == "cpu" else 1

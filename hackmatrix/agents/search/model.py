@@ -15,7 +15,7 @@ from hackmatrix.environments.hackmatrix.env import HackMatrixEnv
 from hackmatrix.environments.interface.environment import Imagination, PyTree
 from hackmatrix.game.jaxgame.dice import draw
 from hackmatrix.game.rules.chance import Site
-from hackmatrix.game.rules.observation import CellBytes, number_of
+from hackmatrix.game.rules.observation import number_of
 from hackmatrix.game.rules.training_reward import PROGRAM_WORTH, WIN_WORTH
 
 Array = jax.Array
@@ -32,7 +32,6 @@ class Searcher(NamedTuple):
     network: Network
     settings: SearchSettings
     weight: Callable[[PyTree], Array]  # see `Model`
-    fights_alone: bool = False  # whether a player searches in no other position
 
     @classmethod
     def of(cls, policy: Policy, simulations: int) -> "Searcher":
@@ -52,17 +51,10 @@ class Searcher(NamedTuple):
             program_worth=run.get("program_worth", PROGRAM_WORTH),
         )
         settings = SearchSettings.of(simulations, run["gamma"])
-        weight = partial(weight_of_returns, reward)
-        return cls(env.imagination(), network, settings, weight, reward != "score")
+        return cls(env.imagination(), network, settings, partial(weight_of_returns, reward))
 
     def search(
-        self,
-        params: PyTree,
-        memory: PyTree,
-        observations: PyTree,
-        masks: Array,
-        seeds: Array,
-        searched: Array | None = None,
+        self, params: PyTree, memory: PyTree, observations: PyTree, masks: Array, seeds: Array
     ) -> tuple[SearchResult, Array]:
         """What it finds of N games, and the valid actions int32[N] that it chooses.
 
@@ -74,17 +66,9 @@ class Searcher(NamedTuple):
             observations: what they see.
             masks: bool[N, A], the valid actions.
             seeds: uint32[N], from which hidden facts and dice are drawn.
-            searched: bool[N], see `search`.
         """
         model = self._model(params, memory, observations, seeds)
-        return search(model, self.settings, observations, masks, searched)
-
-    def is_worthwhile(self, observations: PyTree) -> Array:
-        """bool[N]: whether a player searches in HackMatrix; elsewhere the network alone is as good.
-
-        What brings points is decided in peace too.
-        """
-        return is_fight(observations) | (not self.fights_alone)
+        return search(model, self.settings, observations, masks)
 
     def _model(self, params: PyTree, memory: PyTree, observations: PyTree, seeds: Array) -> Model:
         def imagine(which: Array, worlds: Array) -> PyTree:
@@ -103,12 +87,6 @@ class Searcher(NamedTuple):
 
         own = self.imagination
         return Model(imagine, uniform, own.step, own.valid, judge, self.weight)
-
-
-def is_fight(observations: Array) -> Array:
-    """bool[N]: whether an enemy or a transmission is on the board that a player sees."""
-    cells = CellBytes.of(observations)
-    return jnp.any((cells.enemy != 0) | (cells.field("transmission") != 0), axis=1)
 
 
 def weight_of_returns(reward: str, observations: Array) -> Array:

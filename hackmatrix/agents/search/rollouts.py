@@ -90,11 +90,7 @@ class SearchResult(NamedTuple):
 
 
 def search(
-    model: Model,
-    settings: SearchSettings,
-    observations: PyTree,
-    valid: Array,
-    searched: Array | None = None,
+    model: Model, settings: SearchSettings, observations: PyTree, valid: Array
 ) -> tuple[SearchResult, Array]:
     """What the simulations found, and the best of the actions that were tried most, int32[N].
 
@@ -103,8 +99,6 @@ def search(
         settings: how to search.
         observations: what the players of N games see.
         valid: bool[N, A], the actions to choose from. Where there is none, nothing is searched.
-        searched: bool[N], games to search in; None for all. In the others the network's most
-            probable action is the best.
     """
     games, actions = valid.shape
     logits, values = model.judge(observations)
@@ -112,8 +106,6 @@ def search(
     considered = min(settings.considered, actions)
     number = jnp.minimum(jnp.sum(valid, axis=1), considered)
     number = jnp.where(jnp.exp(jnp.max(log_probs, axis=1)) > settings.sure, 0, number)
-    if searched is not None:
-        number = jnp.where(searched, number, 0)
     left, simulations_each = (
         jnp.asarray(table)[number] for table in halving(considered, settings.simulations)
     )

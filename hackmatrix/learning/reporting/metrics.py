@@ -170,7 +170,7 @@ def summarise(
     return row
 
 
-# --- Joins the rows of metrics of many agents into one --------------------------------------------
+# --- Joins the rows of metrics of many agents into one. Imports no JAX ----------------------------
 
 
 Row = dict[str, Any]

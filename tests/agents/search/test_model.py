@@ -1,6 +1,5 @@
 """Searches of HackMatrix: who can search, and that it plays valid actions by what it sees alone."""
 
-import copy
 import dataclasses
 import random
 from pathlib import Path
@@ -19,7 +18,7 @@ from hackmatrix.agents.networks.network import make_network
 from hackmatrix.agents.networks.policy import Policy, load_policy
 from hackmatrix.agents.roster.batch_players import search_player
 from hackmatrix.agents.search.analysis import Analyst
-from hackmatrix.agents.search.model import Searcher, is_fight, weight_of_returns
+from hackmatrix.agents.search.model import Searcher, weight_of_returns
 from hackmatrix.cli.main import main
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.hackmatrix.env import HackMatrixEnv
@@ -28,10 +27,7 @@ from hackmatrix.environments.registry import make_environment
 from hackmatrix.game import native
 from hackmatrix.game.engine.game import Game
 from hackmatrix.game.engine.observation import observe
-from hackmatrix.game.engine.state import Enemy, Transmission
 from hackmatrix.game.rules.actions import FIRST_PROGRAM, NUM_ACTIONS
-from hackmatrix.game.rules.board import CELLS
-from hackmatrix.game.rules.enemies import EnemyType
 from hackmatrix.game.rules.observation import number_of
 from hackmatrix.game.rules.programs import ProgramId
 from hackmatrix.research.evaluation import games as evaluation
@@ -87,17 +83,6 @@ def test_the_longer_a_stage_lasts_the_less_returns_are_worth() -> None:
     seen = jnp.asarray(np.array(records))
     np.testing.assert_allclose(weight_of_returns("stages", seen), [100, 100, 50, 10])
     np.testing.assert_allclose(weight_of_returns("win", seen), [1300, 1300, 650, 130])
-
-
-def test_a_fight_is_where_an_enemy_or_a_transmission_is_seen() -> None:
-    peace = rich(random.Random(5))
-    peace.enemies, peace.transmissions = [], []
-    enemy, transmission = copy.deepcopy(peace), copy.deepcopy(peace)
-    free = min({*range(CELLS)} - peace.occupied())
-    enemy.enemies.append(Enemy(EnemyType.VIRUS, free, 1))
-    transmission.transmissions.append(Transmission(free, 1, EnemyType.VIRUS))
-    records = [np.frombuffer(observe(state), np.uint8) for state in (peace, enemy, transmission)]
-    assert is_fight(jnp.asarray(np.array(records))).tolist() == [False, True, True]
 
 
 @pytest.mark.thorough

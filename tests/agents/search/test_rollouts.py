@@ -217,20 +217,6 @@ def test_actions_are_compared_in_the_same_worlds_by_the_same_chance() -> None:
     assert np.std(found.totals[:, 0]) > 0
 
 
-def test_in_games_that_are_not_searched_the_most_probable_action_is_chosen() -> None:
-    logits = jnp.arange(ACTIONS, dtype=jnp.float32)
-
-    def judge(observations: Array) -> tuple[Array, Array]:
-        values = jnp.zeros(observations.size)
-        return jnp.broadcast_to(logits, (observations.size, ACTIONS)), values
-
-    model, valid = _walk()._replace(judge=judge), jnp.ones((GAMES, ACTIONS), bool)
-    searched = jnp.arange(GAMES) == 1
-    found, answer = search(model, SETTINGS, jnp.full(GAMES, START), valid, searched)
-    assert (found.visits.sum(axis=1) > 0).tolist() == searched.tolist()
-    assert (answer[~searched] == ACTIONS - 1).all()
-
-
 def _coin() -> Model:
     """Action 2 takes 0.2 and ends; else a coin is thrown, and the next action says how it fell."""
 
