@@ -1,7 +1,7 @@
 """Several environments as one: each game is of one task, and stays so.
 
 A game's state holds a state of each task, of which one is under way. `jax.vmap` of `step` steps
-each task in its own games only (`games_of_a_task.py`).
+each task in its own games only (`stepping_some`).
 """
 
 from collections.abc import Callable, Sequence

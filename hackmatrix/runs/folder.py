@@ -27,7 +27,7 @@ CONFIG, LOG, PROFILES = "config.yaml", "log.txt", "profiles"
 LOGS = "logs"
 TRIALS = "trials"  # the runs of a search, in its folder (`hackmatrix tune`)
 STARTS = "starts.jsonl"
-HOME = "bucket.json"  # names the bucket that the run goes to, see `buckets/bucket_file.py`
+HOME = "bucket.json"  # names the bucket that the run goes to, see `buckets/plan.py`
 _LOCK = ".lock"
 _LEAST_SPACE = 2**20  # bytes; a run that has less can't save anything
 

@@ -1,9 +1,9 @@
 """A player that wins by rules of thumb: a tutorial of good play that runs.
 
 It sees what a player sees (`game/foresight/visible_state.py`) and looks three turns ahead without
-dice (`lookahead.py`, `game/foresight/actions.py`):
+dice (`game/foresight/actions.py`):
 
-1. It picks a goal (`destinations.py`): a data siphon to fetch, a cell whose cross is worth
+1. It picks a goal (`best_goal`): a data siphon to fetch, a cell whose cross is worth
    siphoning, or else the exit.
 2. It plays every move out, and the enemy turn after it. What then counts (`values.py`) is what it
    holds (hp, resources, programs), which enemies are left, where it stands, and how far it is to

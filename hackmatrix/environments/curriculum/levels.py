@@ -193,7 +193,7 @@ def _parse_number(value_type: type, name: str, value: Any, limits: OptionRange) 
     return result
 
 
-# --- The metrics of a curriculum, in addition to the game's. Imports no JAX -----------------------
+# --- The metrics of a curriculum, in addition to the game's ---------------------------------------
 
 
 METRICS = (

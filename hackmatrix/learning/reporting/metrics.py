@@ -170,7 +170,7 @@ def summarise(
     return row
 
 
-# --- Joins the rows of metrics of many agents into one. Imports no JAX ----------------------------
+# --- Joins the rows of metrics of many agents into one --------------------------------------------
 
 
 Row = dict[str, Any]

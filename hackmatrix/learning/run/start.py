@@ -180,8 +180,6 @@ def _way_out(damaged: Checkpoint) -> str:
 
 
 # --- Creates or finds the folder of a run, locks it, and rewinds it to the run's first update -----
-#
-# Imports no JAX.
 
 
 def check_run_folder(config: TrainConfig, options: TrainOptions, start: Start) -> None:

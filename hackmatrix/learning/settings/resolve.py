@@ -173,8 +173,8 @@ def settings_for(platform: str, num_devices: int) -> dict[str, Any]:
     The number of games is chosen to keep a device busy: on CPU the speed stops growing at about
     2,048 games (docs/performance.md); accelerators take thousands more, with fewer steps, so that a
     batch stays below a million transitions per device. The number of minibatches follows from the
-    batch, see `batch_scaling.py`. Accelerators are built for bfloat16 products; CPUs gain nothing
-    from them.
+    batch, see `auto_scale_for_batch_size`. Accelerators are built for bfloat16 products; CPUs gain
+    nothing from them.
     """
     if platform == "cpu":
         return {
