@@ -12,7 +12,8 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.core.version import __version__
 from hackmatrix.environments.registry import environment_id
 from hackmatrix.learning.reporting.console import Console
-from hackmatrix.learning.run.snapshots import LoopState, arrays_of, params_of
+from hackmatrix.learning.run.checkpoint_params import params_of
+from hackmatrix.learning.run.snapshots import LoopState, arrays_of
 from hackmatrix.learning.run.start import Start
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.trainer import seeds

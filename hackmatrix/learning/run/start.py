@@ -3,11 +3,10 @@
 import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.manifest import DamagedError
-from hackmatrix.learning.reporting.console import Console
 from hackmatrix.learning.settings.config import TrainConfig, TrainOptions
 from hackmatrix.learning.settings.config_file import (
     Settings,
@@ -34,6 +33,9 @@ from hackmatrix.runs.metrics_file import METRICS_FILE, read_metrics
 from hackmatrix.runs.names import PICKLES
 from hackmatrix.runs.other_names import checkpoint_of_name, params_of_name
 from hackmatrix.runs.params import newest_params
+
+if TYPE_CHECKING:
+    from hackmatrix.learning.reporting.console import Console
 
 
 class Start(NamedTuple):
@@ -214,7 +216,7 @@ def open_run_folder(
 
 
 def prepare_run_folder(
-    run: RunFolder, config: TrainConfig, options: TrainOptions, start: Start, console: Console
+    run: RunFolder, config: TrainConfig, options: TrainOptions, start: Start, console: "Console"
 ) -> None:
     """Writes the configuration, and rewinds the folder to the update where the run starts.
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.learning.run.snapshots import params_of
+from hackmatrix.learning.run.checkpoint_params import params_of
 from hackmatrix.research.exchange.formats import FORMATS
 from hackmatrix.research.figures import abbreviate
 from hackmatrix.runs.checkpoints import (

@@ -9,7 +9,7 @@ import numpy as np
 
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.manifest import DamagedError
-from hackmatrix.learning.run.snapshots import params_of
+from hackmatrix.learning.run.checkpoint_params import params_of
 from hackmatrix.research.exchange.contents import params_at
 from hackmatrix.runs.checkpoints import SCORE, check_checkpoint, score_in
 from hackmatrix.runs.folder import CONFIG
