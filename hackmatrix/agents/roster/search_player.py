@@ -108,7 +108,7 @@ def _analyst(params: Path, simulations: int) -> "Analyst":
 def shares(
     analyst: "Analyst", record: bytes, mask: Sequence[bool], saved: Sequence[bytes]
 ) -> Shares:
-    """What `ask` answers, of a position that is analysed here."""
+    """An answer of `ask`: the analysis of a position, made here."""
     analysis = analyst.analyse_record(record, saved, mask, zlib.crc32(record))
     logits, value, branches = [_UNTRIED] * len(mask), analysis.value, list[Branch]()
     for choice in analysis.choices:

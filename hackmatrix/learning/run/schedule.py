@@ -1,4 +1,4 @@
-"""What is due after which update, and the compiled calls of the updates between."""
+"""The schedule of a run: work that is due after updates, and the compiled calls between."""
 
 import contextlib
 import itertools

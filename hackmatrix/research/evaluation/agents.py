@@ -65,7 +65,10 @@ def _by_rule(agent: AgentName, limits: Limits) -> Play:
 
 def _accounts(agent: AgentName, games: Limits, forbidden: frozenset[int]) -> list[Account]:
     if native.available and agent.name in ("scripted", "random"):
-        from hackmatrix.research.evaluation.native_replays import random_accounts, scripted_accounts
+        from hackmatrix.research.evaluation.native_built_in import (
+            random_accounts,
+            scripted_accounts,
+        )
 
         play = scripted_accounts if agent.name == "scripted" else random_accounts
         return play(games, forbidden)

@@ -22,7 +22,7 @@ if not native.available:
     pytest.skip("the native engine is left out", allow_module_level=True)
 
 from hackmatrix.game.native.batch import scripted_actions
-from hackmatrix.research.evaluation.native_replays import WEIGHTS
+from hackmatrix.research.evaluation.native_built_in import WEIGHTS
 
 
 def native_choices(records: list[bytes], forbidden: int = 0) -> list[int]:

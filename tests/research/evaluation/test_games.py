@@ -150,7 +150,7 @@ def test_a_policy_plays_by_its_probabilities_or_by_the_best(greedy: bool) -> Non
 @pytest.mark.skipif(not native.available, reason="the native engine is not built")
 @pytest.mark.parametrize("forbidden", [frozenset(), frozenset(range(4)), frozenset(range(28))])
 def test_random_play_is_the_same_in_the_native_engine(forbidden: frozenset[int]) -> None:
-    from hackmatrix.research.evaluation.native_replays import random_accounts
+    from hackmatrix.research.evaluation.native_built_in import random_accounts
 
     in_python = [PlainGame("random", 3, number, 300, forbidden) for number in range(5, 17)]
     limits = Limits(episodes=12, seed=3, max_steps=300, first=5)
