@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import graphlib
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -106,6 +107,14 @@ def test_no_subpackages_import_each_other_in_a_circle() -> None:
             theirs -= leaves
         below = defaultdict(set, {name: theirs for name, theirs in below.items() if theirs})
     assert not below, sorted(below)
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Wherever they import: a circle within functions is one to the reader."""
+    graph = defaultdict(set)
+    for module, other in imports():
+        graph[module].add(other)
+    graphlib.TopologicalSorter(graph).prepare()  # raises CycleError, which names them
 
 
 # The engines mirror each other, name by name; `test_mirror.py` in their tests.
