@@ -118,7 +118,7 @@ def test_the_devices_of_the_trainer_decide(monkeypatch: pytest.MonkeyPatch) -> N
     """The devices that JAX finds are replaced, as there need be no accelerator where tests run."""
     monkeypatch.setattr("jax.default_backend", lambda: "gpu")
     trainer = Trainer(
-        hackmatrix.make(), PPOConfig(num_envs=4), NetworkConfig(), jax.devices("cpu")[:1]
+        hackmatrix.make(engine="jax"), PPOConfig(num_envs=4), NetworkConfig(), jax.devices("cpu")[:1]
     )
     records = jax.ShapeDtypeStruct((2, RECORD_SIZE), jnp.uint8)
     assert isinstance(jax.eval_shape(trainer.network.features, records), SparseFeatures)
