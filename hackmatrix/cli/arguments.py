@@ -9,7 +9,7 @@ import dataclasses
 import difflib
 import re
 import textwrap
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar
 
 from hackmatrix.core import named_code
@@ -49,11 +49,11 @@ def parse_explicit(
     command: str,
     purpose: str,
     example: str,
-    common: Collection[str] = (),
+    has_help_all: bool = False,
 ) -> list[dict[str, Any]]:
     """Like `parse` for several tables of options: returns, for each, only those that were given.
 
-    If some options are `common`, `--help` shows only these, and `--help-all` shows all.
+    With `has_help_all`, `--help` shows only those that are `common`, and `--help-all` shows all.
     """
     options = [option for table in tables for option in table.values()]
     positionals = "".join(
@@ -68,14 +68,14 @@ def parse_explicit(
         allow_abbrev=False,
         argument_default=argparse.SUPPRESS,
     )
-    if common:
+    if has_help_all:
         parser.add_argument("--help-all", action="help", help="show all options and exit")
-    shows_all = not common or "--help-all" in argv
+    shows_all = not has_help_all or "--help-all" in argv
     groups: dict[str | None, argparse._ActionsContainer] = {None: parser}
     for option in options:
         if option.section not in groups:
             groups[option.section] = parser.add_argument_group(option.section)
-        _add(groups[option.section], option, is_shown=shows_all or option.name in common)
+        _add(groups[option.section], option, is_shown=shows_all or option.common)
     found = vars(parser.parse_args(list(argv))).items()
     given = {name: tuple(value) if isinstance(value, list) else value for name, value in found}
     for option in options:

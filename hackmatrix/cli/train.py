@@ -49,24 +49,6 @@ a bucket did not answer or another process of --distributed was lost: start all 
 with --resume."""
 
 
-_COMMON = {
-    *("config", "list_configs", "print_config", "run_name", "output_dir", "resume"),
-    *("env", "observation", "reward", "num_envs", "seed", "num_seeds", "total_timesteps"),
-    *(
-        "num_steps",
-        "algorithm",
-        "lr",
-        "gamma",
-        "ent_coef",
-        "architecture",
-        "hidden_dim",
-        "num_layers",
-    ),
-    *("device", "num_devices", "kernels", "on_unhealthy", "eval_interval", "tensorboard", "wandb"),
-    *("save_interval_minutes", "checkpoint_dir"),
-}
-
-
 _BESIDE = (  # from 1,000 games of each, docs/learning.md
     "stage: where games end, of 8 (random play 1.2, the scripted player 7.0, the shipped agent 7.5)"
 )
@@ -124,7 +106,7 @@ def parse(argv: list[str]) -> TrainCommand:
         purpose="Trains an agent by PPO or PQN, with checkpoints from which it resumes exactly. "
         "The defaults below apply to settings that --config leaves out.",
         example=_EXAMPLE,
-        common=_COMMON,
+        has_help_all=True,
     )
     in_file = _in_file(option_values)
     notes = add_variables(os.environ, flags, option_values, in_file)

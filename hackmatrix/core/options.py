@@ -52,8 +52,10 @@ class Option(NamedTuple):
     choices: Collection[str] | None
     section: str | None
     key: str  # its name there
+    other_keys: tuple[str, ...]  # SECTION.NAME that mean it too
     compiled: bool | str
     aliases: tuple[str, ...]
+    common: bool  # shown by a `--help` that shows only these
     positional: bool  # given without a flag, with or without a default
     names_code: bool  # whether a user who gives it lets the code run that it names
 
@@ -89,8 +91,10 @@ def option(
     choices: Collection[str] | None = None,
     section: str | None = None,
     key: str | None = None,
+    other_keys: tuple[str, ...] = (),
     compiled: bool | str = True,
     aliases: tuple[str, ...] = (),
+    common: bool = False,
     positional: bool = False,
     names_code: bool = False,
 ) -> Any:
@@ -108,10 +112,12 @@ def option(
         section: the section of a configuration file in which the option stands; by default the
             `SECTION` of its class.
         key: its name there, if it is another.
+        other_keys: other trainers' names for it there, as SECTION.NAME.
         compiled: whether compiled programs of a run are others where this setting is another; they
             are not where they take it as an input, or never read it; `PRESENCE`: they are where it
             is None, and take other values as an input.
         aliases: other names of its flag.
+        common: whether `--help` shows it where there is a `--help-all` for the others.
         positional: makes a field with a default a positional argument too, of any number of values.
         names_code: whether the code of this name runs if the command line gives it, see
             `core/named_code.py`.
@@ -123,8 +129,10 @@ def option(
         "choices": choices,
         "section": section,
         "key": key,
+        "other_keys": other_keys,
         "compiled": compiled,
         "aliases": aliases,
+        "common": common,
         "positional": positional or default is dataclasses.MISSING,
         "names_code": names_code,
     }

@@ -22,7 +22,10 @@ class EnvironmentConfig:
     SECTION: ClassVar = "environment"
 
     env: str = option(
-        "HackMatrix", "environment to train on; module:function for one of your own", key="name"
+        "HackMatrix",
+        "environment to train on; module:function for one of your own",
+        key="name",
+        common=True,
     )
     multi_task: bool = option(
         False, "train one agent on all environments of --task-list, instead of --env"
@@ -33,6 +36,7 @@ class EnvironmentConfig:
     observation: Literal["classic", "full", "tactical"] = option(
         "full",
         "features that the network reads: the original's, all visible ones, or derived ones",
+        common=True,
     )
     max_episode_steps: int | None = option(
         None,
@@ -46,6 +50,7 @@ class EnvironmentConfig:
         "without pay for what is left over, or with pay for programs owned; the chance of winning, "
         "or that times win_worth + score. Evaluations always show the game's",
         aliases=("objective",),
+        common=True,
     )
     win_worth: float = option(
         WIN_WORTH, "points of score that a win alone is worth to the reward score", above=0

@@ -20,9 +20,9 @@ SHAPES = {"square": "a module", "circle": "another"}
 
 @dataclass(frozen=True)
 class Drawing:
-    files: tuple[Path, ...] = option(dataclasses.MISSING, "what to draw")
+    files: tuple[Path, ...] = option(dataclasses.MISSING, "what to draw", common=True)
     shape: str = option("square", "outline", choices=SHAPES, section="look")
-    color: Literal["red", "blue"] | None = option(None, "ink", section="look")
+    color: Literal["red", "blue"] | None = option(None, "ink", section="look", common=True)
     size: float = option(1.0, "width", above=0, at_most=10, aliases=("width",))
     copies: int = option(1, "how many", at_least=1)
     border: bool = option(True, "a line around it")
@@ -133,7 +133,7 @@ def test_help_shows_the_common_options_alone_where_a_command_names_them(
                 command="draw",
                 purpose="Draws.",
                 example="  draw a",
-                common=["files", "color"],
+                has_help_all=True,
             )
         shown[flag] = capsys.readouterr().out
     assert shown["--help"].startswith("usage: draw [OPTIONS] FILES...\n")

@@ -49,9 +49,14 @@ class NetworkConfig:
         "network; module:function for one of your own, see docs/networks.md",
         choices=_NAMES,
         names_code=True,
+        common=True,
     )
-    hidden_dim: int = option(256, "width of the network's layers", at_least=1, at_most=65_536)
-    num_layers: int = option(2, "layers of the network's trunk", at_least=1, at_most=100)
+    hidden_dim: int = option(
+        256, "width of the network's layers", at_least=1, at_most=65_536, common=True
+    )
+    num_layers: int = option(
+        2, "layers of the network's trunk", at_least=1, at_most=100, common=True
+    )
     activation: Literal["relu", "tanh"] = option("relu", "activation function between the layers")
     dtype: Literal["float32", "bfloat16"] = option(
         "float32",

@@ -14,14 +14,28 @@ from hackmatrix.learning.trainer.config import AlgorithmConfig
 class ActorCriticConfig(AlgorithmConfig):
     """Settings of algorithms that learn a policy and its value."""
 
-    vf_coef: float = option(0.5, "weight of the value loss", at_least=0, compiled=False)
-    ent_coef: float = option(0.15, "weight of the entropy bonus", at_least=0, compiled=False)
+    vf_coef: float = option(
+        0.5,
+        "weight of the value loss",
+        at_least=0,
+        compiled=False,
+        other_keys=("training.value_loss_coef",),
+    )
+    ent_coef: float = option(
+        0.15,
+        "weight of the entropy bonus",
+        at_least=0,
+        compiled=False,
+        common=True,
+        other_keys=("training.entropy_coef",),
+    )
     final_ent_coef: float | None = option(
         None,
         "weight of the entropy bonus at the end of the run, approached exponentially; default "
         "--ent-coef",
         above=0,
         compiled=False,
+        other_keys=("training.final_entropy_coef",),
     )
 
     def __post_init__(self) -> None:
@@ -37,7 +51,13 @@ class ActorCriticConfig(AlgorithmConfig):
 class PPOConfig(ActorCriticConfig):
     """Settings of PPO."""
 
-    clip_eps: float = option(0.2, "clip range of the probability ratio", above=0, compiled=False)
+    clip_eps: float = option(
+        0.2,
+        "clip range of the probability ratio",
+        above=0,
+        compiled=False,
+        other_keys=("training.clip_range",),
+    )
     target_kl: float | None = option(
         None,
         "make no further epoch of an update after one whose KL divergence exceeds this",

@@ -17,17 +17,20 @@ class ReportConfig:
         "what a critical alarm does: print a warning, or also stop the run",
         compiled=False,
         section="training",
+        common=True,
     )
     log_interval: int = option(10, "updates between lines of metrics", at_least=1, compiled=False)
     eval_interval: int | None = option(
-        None, "updates between evaluations; default none", at_least=1, compiled=False
+        None, "updates between evaluations; default none", at_least=1, compiled=False, common=True
     )
     eval_episodes: int = option(
         256, "games of an evaluation, none of them trained on", at_least=1, compiled=False
     )
-    tensorboard: bool = option(True, "write event files for TensorBoard", compiled=False)
+    tensorboard: bool = option(
+        True, "write event files for TensorBoard", compiled=False, common=True
+    )
     wandb: bool = option(
-        True, "log to Weights & Biases, if installed and logged in", compiled=False
+        True, "log to Weights & Biases, if installed and logged in", compiled=False, common=True
     )
     project: str = option("hackmatrix", "project at Weights & Biases", compiled=False)
     entity: str | None = option(None, "team at Weights & Biases; default your own", compiled=False)

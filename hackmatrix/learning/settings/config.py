@@ -42,12 +42,14 @@ class RunConfig:
         at_least=0,
         at_most=MAX_SEED,
         compiled=False,
+        common=True,
     )
     num_seeds: int = option(
         1,
         "agents to train in one program, with seeds --seed, --seed + 1, ...",
         at_least=1,
         at_most=1024,
+        common=True,
     )
     init_from: Path | None = option(
         None,
@@ -56,7 +58,10 @@ class RunConfig:
         compiled=False,
     )
     device: Literal["auto", "cpu", "gpu", "tpu"] = option(
-        "auto", "kind of device to train on; auto: the fastest that JAX finds", compiled=False
+        "auto",
+        "kind of device to train on; auto: the fastest that JAX finds",
+        compiled=False,
+        common=True,
     )
     num_devices: int | None = option(
         None,
@@ -64,11 +69,13 @@ class RunConfig:
         at_least=1,
         at_most=4096,
         compiled=False,
+        common=True,
     )
     kernels: Literal["auto", "xla"] = option(
         "auto",
         "what compiles the games: auto, what plays fastest on the device; xla, XLA on any device",
         compiled=False,
+        common=True,
     )
     tpu: bool = option(
         False,
@@ -93,7 +100,7 @@ class RunConfig:
         section="tpu",
     )
     save_interval_minutes: float = option(
-        10.0, "minutes between checkpoints", above=0, compiled=False, section=LOGGING
+        10.0, "minutes between checkpoints", above=0, compiled=False, section=LOGGING, common=True
     )
     save_interval: int | None = option(
         None,
@@ -117,7 +124,11 @@ class RunConfig:
         section=LOGGING,
     )
     checkpoint_dir: Path = option(
-        DEFAULT_FOLDER, "folder of the runs, or gs://BUCKET/FOLDER", compiled=False, section=LOGGING
+        DEFAULT_FOLDER,
+        "folder of the runs, or gs://BUCKET/FOLDER",
+        compiled=False,
+        section=LOGGING,
+        common=True,
     )
 
     def __post_init__(self) -> None:
@@ -281,22 +292,30 @@ class TrainOptions:
         None,
         "settings: a YAML file or a name from --list-configs; flags override them; default of a "
         "new run of HackMatrix: best",
+        common=True,
     )
-    list_configs: bool = option(False, "list the names that --config accepts, and exit")
-    print_config: bool = option(False, "print the resolved settings as YAML and exit")
+    list_configs: bool = option(
+        False, "list the names that --config accepts, and exit", common=True
+    )
+    print_config: bool = option(False, "print the resolved settings as YAML and exit", common=True)
     auto_tune: bool = option(
         False,
         "choose the batch and the precision for this device, unless given, see docs/training.md",
     )
-    output_dir: Path | None = option(None, "folder of the run, instead of a name; or gs://...")
+    output_dir: Path | None = option(
+        None, "folder of the run, instead of a name; or gs://...", common=True
+    )
     run_name: str | None = option(
-        None, "name of the run and its folder; default hackmatrix-jax-{mon}{dd}-{yy}-{n}"
+        None,
+        "name of the run and its folder; default hackmatrix-jax-{mon}{dd}-{yy}-{n}",
+        common=True,
     )
     run_suffix: str | None = option(None, "text added to the name of the run")
     resume: str | None = option(
         None,
         "run or checkpoint to resume, or exported params to start from: a path or gs://...",
         aliases=("resume_from",),
+        common=True,
     )
     resume_run: str | None = option(None, "run to resume, by its name in --checkpoint-dir")
     resume_if_there: bool = option(

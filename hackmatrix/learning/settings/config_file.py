@@ -26,16 +26,7 @@ DEFAULT = "best"  # the settings of a new run without a file
 BATCH_SIZE = "batch_size"  # minibatch size; converted to num_minibatches when the batch is known
 
 _FIELDS = {f"{option.section}.{option.key}": name for name, option in OPTIONS.items()}
-_OTHER_NAMES = {
-    "model.learning_rate": "lr",
-    "training.learning_rate": "lr",
-    "training.n_epochs": "update_epochs",
-    "training.clip_range": "clip_eps",
-    "training.entropy_coef": "ent_coef",
-    "training.final_entropy_coef": "final_ent_coef",
-    "training.value_loss_coef": "vf_coef",
-    "tpu.gradient_accumulation_steps": "gradient_accumulation_steps",
-}
+_OTHER_NAMES = {key: name for name, option in OPTIONS.items() for key in option.other_keys}
 
 
 def _layers(sizes: Any) -> Settings:

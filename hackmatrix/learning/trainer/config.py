@@ -70,6 +70,7 @@ class AlgorithmConfig:
         "learning algorithm; module:Class for one of your own, see docs/training.md",
         choices=NAMES,
         names_code=True,
+        common=True,
     )
     algorithm_settings: OwnSettings | None = option(
         None, 'settings of an algorithm of your own, as "{replay_size: 10000}"'
@@ -80,6 +81,7 @@ class AlgorithmConfig:
         at_least=1,
         at_most=2**24,
         section="environment",
+        common=True,
     )
     normalize_observations: bool = option(
         False,
@@ -97,20 +99,27 @@ class AlgorithmConfig:
         at_least=1,
         at_most=2**53,
         compiled=False,
+        common=True,
     )
-    num_steps: int = option(128, "actions in each game between updates", at_least=1, at_most=2**20)
+    num_steps: int = option(
+        128, "actions in each game between updates", at_least=1, at_most=2**20, common=True
+    )
     lr: float = option(
         2.5e-4,
         "learning rate of Adam; scaled for large batches unless given",
         above=0,
         compiled=False,
+        common=True,
+        other_keys=("model.learning_rate", "training.learning_rate"),
     )
     lr_schedule: Literal["constant", "linear", "cosine"] = option(
         "constant",
         "learning rate over the run: constant, or falling to 0 linearly or as a cosine",
         compiled=False,
     )
-    gamma: float = option(0.99, "discount factor", at_least=0, at_most=1, compiled=False)
+    gamma: float = option(
+        0.99, "discount factor", at_least=0, at_most=1, compiled=False, common=True
+    )
     gae_lambda: float = option(
         0.95, "lambda of generalized advantage estimation", at_least=0, at_most=1, compiled=False
     )
@@ -118,10 +127,16 @@ class AlgorithmConfig:
         4, "minibatches of a batch; scaled for large batches unless given", at_least=1
     )
     update_epochs: int = option(
-        4, "passes over a batch; scaled for large batches unless given", at_least=1
+        4,
+        "passes over a batch; scaled for large batches unless given",
+        at_least=1,
+        other_keys=("training.n_epochs",),
     )
     gradient_accumulation_steps: int = option(
-        1, "minibatches whose mean gradient makes one optimizer step", at_least=1
+        1,
+        "minibatches whose mean gradient makes one optimizer step",
+        at_least=1,
+        other_keys=("tpu.gradient_accumulation_steps",),
     )
     max_grad_norm: float = option(
         0.5, "global norm above which a gradient is scaled down", above=0, compiled=False
