@@ -27,7 +27,7 @@ from hackmatrix.environments.hackmatrix.observations import (
     planes,
 )
 from hackmatrix.environments.hackmatrix.over_games import over_games
-from hackmatrix.environments.hackmatrix.training_reward import trained_on
+from hackmatrix.environments.hackmatrix.training_reward import pay_for_programs, trained_on
 from hackmatrix.environments.interface.environment import Reflections, StepRecord
 from hackmatrix.environments.interface.spaces import Box, Discrete, StepSpec
 from hackmatrix.game.engine import state as engine_state
@@ -259,7 +259,10 @@ class HackMatrixEnv:
         """Shapes, dtypes and bounds of the values that `step` returns; of the state no bounds."""
         _, state = _new_game_results(self.games, None, None)
         space = self.observation_space
-        return StepSpec(space, state, _REAL, _FLAG, _FLAG, _INFO | {"final_observation": space})
+        info = _INFO | {"final_observation": space}
+        if self.reward == "programs":
+            info["shaping"] = _REAL
+        return StepSpec(space, state, _REAL, _FLAG, _FLAG, info)
 
     def reset(self, key: jax.Array) -> tuple[jax.Array, EnvState]:
         """Starts the first game of a stream derived from a key."""
@@ -293,7 +296,7 @@ class HackMatrixEnv:
             Observation, state, reward, terminated, truncated, and `info`: `reward_parts`
             float32[15], `final_observation` (before auto-reset, always there), `episode_return`
             and `episode_length` (this step included), `episode_done`, `stage`, `score`,
-            `programs_owned`, `won`.
+            `programs_owned`, `won`; with the reward "programs" `shaping`, its part for these.
         """
         del key
         _check_one_game("step", state)
@@ -302,10 +305,11 @@ class HackMatrixEnv:
             raise UserError(f"step takes one integer as action, got {action.dtype}{action.shape}")
         record, after, paid, terminated, truncated, info = self._step(state, action)
         takes_it = info["episode_length"] > state.episode_length  # else it was over before
-        programs = self.games.programs_owned(state.game)
         ended = takes_it & terminated
-        worths = self.win_worth, self.program_worth
-        reward = trained_on(self.reward, paid, ended, info, *worths, programs)
+        if self.reward == "programs":
+            owned = self.games.programs_owned(state.game), info["programs_owned"]
+            info["shaping"] = pay_for_programs(self.program_worth, *owned)
+        reward = trained_on(self.reward, paid, ended, info, self.win_worth)
         final = self._to_observation(info["final_observation"])
         info |= {"final_observation": final}
         return self._to_observation(record), after, reward, terminated, truncated, info

@@ -7,7 +7,7 @@ would repeat anything that is paid for being done. But a potential that is kept 
 after all: 20 credits, 20 energy and 3 data siphons as much as 1.65 stages. In `stages` it is paid
 back with the last action, so that without a discount only stages, the win and death count.
 In `programs` programs owned have a potential too, so that a learner looks for them before it knows
-what they are for.
+what they are for: `info["shaping"]`, which can fade.
 
 `win` and `score` are the outcome alone: the chance of winning, or that times what a win is worth.
 A potential would change nothing there: with a value of the same return, advantages are the same
@@ -43,8 +43,6 @@ def trained_on(
     ended: jax.Array,
     info: dict[str, jax.Array],
     win_worth: float,
-    program_worth: float,
-    programs_before: jax.Array,
 ) -> jax.Array:
     """float32[]: one of `TRAINING_REWARDS` for a step of a game.
 
@@ -55,16 +53,11 @@ def trained_on(
         ended: bool[], whether the game ended by this step.
         info: of the step.
         win_worth: points of score that a win alone is worth to `score`.
-        program_worth: potential of an owned program in `programs`.
-        programs_before: int32[], owned before the step.
     """
+    if reward == "programs":
+        return paid + info["shaping"]
     if reward == "stages":
         return paid - jnp.where(ended, potential(info["final_observation"]), 0.0)
-    if reward == "programs":
-        before, after = (
-            jnp.minimum(owned, MAX_PROGRAMS) for owned in (programs_before, info["programs_owned"])
-        )
-        return paid + program_worth * (after - before)
     won = (ended & info["won"]).astype(jnp.float32)
     if reward == "win":
         return won
@@ -73,6 +66,12 @@ def trained_on(
         lost = jnp.where(ended & ~info["won"], info["score"], 0)
         return won + (gained - lost) / jnp.float32(win_worth)
     return paid
+
+
+def pay_for_programs(worth: float, before: jax.Array, after: jax.Array) -> jax.Array:
+    """float32[]: what `programs` adds, from programs owned before and after a step, int32[]."""
+    gained = jnp.minimum(after, MAX_PROGRAMS) - jnp.minimum(before, MAX_PROGRAMS)
+    return jnp.float32(worth) * gained
 
 
 def potential(record: jax.Array) -> jax.Array:

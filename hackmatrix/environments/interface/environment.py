@@ -84,7 +84,8 @@ class Environment(Protocol):
     terminated it, truncated or not.
 
     When an episode ends, the same call already returns the first observation and state of the next.
-    `info` always holds `final_observation`, the observation before that reset.
+    `info` always holds `final_observation`, the observation before that reset. It may hold
+    `shaping`, float32: the part of the reward that only shapes it, which can fade in a training.
 
     It may have any of the `OptionalMembers` too.
     """

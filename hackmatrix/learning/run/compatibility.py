@@ -44,6 +44,7 @@ def changes_since(facts: Facts, config: TrainConfig, path: Path) -> Changes:
         "curriculum_start_level": 1,
         "algorithm": PPO,
         "params_average": None,
+        "final_shaping": None,
         "symmetric": False,
         "value": "return",
     }

@@ -121,6 +121,10 @@ class Hyperparameters(struct.PyTreeNode):
         """Weight of the entropy bonus in an update; arguments as `learning_rate`."""
         return self.ent_coef * xp.exp(self.ent_coef_log_change * self.progress(update))
 
+    def shaping(self, update: Any) -> Any:
+        """Part of a shaping reward that counts in an update."""
+        return 1 + self.progress(update) * (self.final_shaping - 1)
+
     def epsilon(self, update: Any, xp: ModuleType = jnp) -> Any:
         """Chance of a random action in an update, of epsilon-greedy play; arguments likewise."""
         part = xp.minimum(self.progress(update) / self.exploration_fraction, 1.0)

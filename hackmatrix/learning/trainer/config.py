@@ -123,6 +123,14 @@ class AlgorithmConfig:
     gae_lambda: float = option(
         0.95, "lambda of generalized advantage estimation", at_least=0, at_most=1, compiled=False
     )
+    final_shaping: float | None = option(
+        None,
+        "part of a shaping reward, as programs pay, that is left at the end of the run, to which "
+        "it falls linearly; default all",
+        at_least=0,
+        at_most=1,
+        compiled=PRESENCE,
+    )
     num_minibatches: int = option(
         4, "minibatches of a batch; scaled for large batches unless given", at_least=1
     )

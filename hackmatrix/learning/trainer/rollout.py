@@ -180,6 +180,8 @@ def _step(
     obs, env_state, reward, terminated, truncated, info = jax.vmap(env.step)(
         keys_of(Purpose.ENVIRONMENT), games.env_state, action
     )
+    if setup.config.final_shaping is not None and "shaping" in info:
+        reward += (hyper.shaping(update) - 1) * info["shaping"]
     ended = terminated | truncated
     returns = games.episode_return + reward
     lengths = games.episode_length + 1
