@@ -29,7 +29,7 @@ def test_it_is_small_and_says_how_it_was_made(params: Path) -> None:
 def test_it_clears_stages_and_one_of_them_scores(params: Path) -> None:
     policy = from_file(params, "it")().policy
     stages, points = [], 0
-    for episode in range(4):
+    for episode in range(2):
         game = Game.new(EVALUATION_STREAM + 7, episode)
         for _ in range(900):
             if not (valid := game.valid_actions()):
@@ -39,4 +39,4 @@ def test_it_clears_stages_and_one_of_them_scores(params: Path) -> None:
         stages.append(game.state.stage)
         points += game.state.player.score
     assert sum(stages) / len(stages) > 5, stages
-    assert (points > 20) == (params == shipped.SCORE_PARAMS), points
+    assert (points > 10) == (params == shipped.SCORE_PARAMS), points

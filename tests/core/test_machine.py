@@ -7,8 +7,6 @@ import pytest
 from hackmatrix.core import machine
 
 
-def test_cores_are_known_where_the_system_does_not_tell_which_ones(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_cores_are_known_where_the_system_tells_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     assert machine.machine()["cores"] == os.cpu_count()

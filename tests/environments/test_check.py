@@ -29,6 +29,7 @@ STEP = "return pond, pond, jnp.float32(1), ended, jnp.bool_(False), info"
 MASK = "return pond.pads[pond.frog + HOPS]"
 METRICS = "metrics = ("
 OF_METRICS = 'Metric("pond/choices", Over.STEPS'
+CHANCES = OF_METRICS.replace("STEPS", "CHANCES")
 MEASURE = "def measure("
 MEASURED = '{"pond/won": step.info["won"], "pond/choices": jnp.sum(step.mask)}'
 CHOICES = "jnp.sum(step.mask)"
@@ -41,12 +42,17 @@ TAKES = (
 )
 NAMED = "    def reset_game(self, stream, episode):\n        return"
 
+
+def stepping(old: str, new: str) -> dict[str, str]:
+    """A change of what a step returns."""
+    return {STEP: STEP.replace(old, new)}
+
+
 WRONG: list[tuple[dict[str, str], str]] = [
     ({FEATURES: "    def feature("}, "returns a Frog, which has no features"),
     ({ACTIONS: "num_actions = 0"}, "num_actions must be an int from 1 to 32, is 0"),
     ({ACTIONS: "num_actions = 33"}, "num_actions must be an int from 1 to 32, is 33"),
     ({ACTIONS: "num_actions = 4.0"}, "num_actions must be an int from 1 to 32, is 4.0"),
-    ({SIZE: "feature_size = (72,)"}, "feature_size must be an int of at least 1, is (72,)"),
     ({SIZE: "feature_size = 0"}, "feature_size must be an int of at least 1, is 0"),
     # reset
     (
@@ -54,84 +60,42 @@ WRONG: list[tuple[dict[str, str], str]] = [
         "reset: TypeError: Frog.reset() takes 1 positional argument but 2 were given",
     ),
     ({RESET: "return pond\n\n"}, "reset: must return observation, state; it returns a Pond"),
-    (
-        {RESET: "return pond, pond, {}\n\n"},
-        "reset: must return observation, state; it returns 3 values",
-    ),
-    ({RESET: "return pond, object()\n\n"}, f"reset: state is an object; {TAKES}"),
+    ({RESET: "return 1, 2, 3\n\n"}, "reset: must return observation, state; it returns 3 values"),
     ({RESET: 'return pond, ("?", pond)\n\n'}, f"reset: state[0] is a str; {TAKES}"),
-    (
-        {RESET: 'return pond, {"key": key}\n\n'},
-        "reset: state['key'] is a random key, which checkpoints do not hold: use the one that step "
-        "gets, or keep jax.random.key_data of it",
-    ),
+    ({RESET: 'return pond, {"key": key}\n\n'}, "reset: state['key'] is a random key"),
     (
         {FEATURES: f"{NAMED} jnp.ones(3), PADS\n\n{FEATURES}"},
         "reset_game: observation.pads is bool[36] from reset and missing from reset_game",
     ),
-    # action_mask
+    # action_mask and features
     (
         {MASK: f"{MASK} * 1"},
         "action_mask: the mask must be bool[4], is int32[4]; jnp.bool(...) makes it one",
     ),
     ({MASK: f"{MASK}[:3]"}, "action_mask: the mask must be bool[4], is bool[3]"),
     ({MASK: "return [True] * 4"}, "action_mask: the mask must be bool[4], is a list"),
-    # features
     ({VECTOR: "return frog"}, "features: the vector must be float32[72], is float32[36]"),
-    (
-        {VECTOR: VECTOR.replace("float32", "uint8")},
-        "features: the vector must be float32[72], is uint8[72]; jnp.float32(...) makes it one",
-    ),
-    (
-        {VECTOR: f"{VECTOR}\n\n    features = 7"},
-        "features: TypeError: 'int' object is not callable",
-    ),
     # step
-    (
-        {"def step(self, key: jax.Array, ": "def step(self, "},
-        "step: TypeError: Frog.step() takes 3 positional arguments but 4 were given",
-    ),
     ({HOP: "after = foo"}, "step: frog.py:49: NameError: name 'foo' is not defined"),
     ({STEP: "return pond, pond, 1.0, ended, info"}, f"{RETURNS} 5 values"),
-    ({STEP: "return pond"}, f"{RETURNS} a Pond"),
     ({STEP: "return frog"}, f"{RETURNS} an array"),
+    (stepping("float32", "int32"), "step: reward must be float32[], is int32[]"),
+    (stepping("float32(1)", "ones(1)"), "step: reward must be float32[], is float32[1]"),
+    (stepping("ended", "1 * ended"), "step: terminated must be bool[], is int32[]"),
+    (stepping("bool_(False)", "zeros(())"), "step: truncated must be bool[], is "),
     (
-        {STEP: STEP.replace("float32", "int32")},
-        "step: reward must be float32[], is int32[]; jnp.float32(...) makes it one",
-    ),
-    (
-        {STEP: STEP.replace("float32(1)", "ones(1)")},
-        "step: reward must be float32[], is float32[1]",
-    ),
-    (
-        {STEP: STEP.replace("ended", "1 * ended")},
-        "step: terminated must be bool[], is int32[]; jnp.bool(...) makes it one",
-    ),
-    (
-        {STEP: STEP.replace("bool_(False)", "zeros(())")},
-        "step: truncated must be bool[], is float32[]; jnp.bool(...) makes it one",
-    ),
-    (
-        {STEP: STEP.replace("jnp.bool_(False)", "after.pads.sum() < 9")},
+        stepping("jnp.bool_(False)", "after.pads.sum() < 9"),
         "step: truncated may be true, but never_truncates is True; leave it out, so that values "
         "of final observations are computed",
     ),
-    ({STEP: STEP.replace("pond, pond", "PADS, pond")}, "step: observation.pads is bool[36] from r"),
+    (stepping("pond, pond", "PADS, pond"), "step: observation.pads is bool[36]"),
     (
-        {STEP: STEP.replace("pond, pond", "pond._replace(frog=jnp.float32(1)), pond")},
+        stepping("pond, pond", "pond._replace(frog=jnp.float32(1)), pond"),
         "step: observation.frog is int32[] from reset and float32[] from step",
     ),
     (
-        {STEP: STEP.replace("pond, pond", "pond, pond._replace(pads=PADS[1:])")},
-        "step: state.pads is bool[36] from reset and bool[35] from step",
-    ),
-    (
-        {STEP: STEP.replace("pond, pond", "pond, pond._replace(frog=None)")},
+        stepping("pond, pond", "pond, pond._replace(frog=None)"),
         "step: state.frog is int32[] from reset and missing from step",
-    ),
-    (
-        {STEP: STEP.replace("pond, pond", "pond, (*pond, key)")},
-        "step: state.pads is bool[36] from reset and missing from step",
     ),
     (
         {
@@ -156,20 +120,11 @@ WRONG: list[tuple[dict[str, str], str]] = [
         },
         "step: observation.pads is int8[36] from reset and int32[36] from step",
     ),
-    # info
-    ({STEP: f"{STEP}.keys()"}, f"step: info is a dict_keys; {TAKES}"),
-    ({STEP: STEP.replace("info", "[info]")}, "step: info must be a dict, is a list"),
-    (
-        {FINAL: '"final": after'},
-        'step: info has no "final_observation": the observation before the next game starts; while '
-        "the game goes on, the observation",
-    ),
-    (
-        {FINAL: f"{FINAL}._replace(frog=0.5)"},
-        'step: observation.frog is int32[] from reset and float32[] in info["final_observation"]',
-    ),
+    # info and spaces
+    (stepping("info", "[info]"), "step: info must be a dict, is a list"),
+    ({FINAL: '"final": after'}, 'step: info has no "final_observation"'),
+    ({FINAL: f"{FINAL}._replace(frog=0.5)"}, "step: observation.frog is int32[]"),
     ({WON: '"said": "plop"'}, f"step: info['said'] is a str; {TAKES}"),
-    # spaces
     (
         {SIZE: f"{SIZE}\n    action_space = Discrete(5)"},
         "action_space has 5 actions, num_actions is 4",
@@ -184,21 +139,11 @@ WRONG: list[tuple[dict[str, str], str]] = [
     ({OF_METRICS: 'Metric("pond/won", Over.STEPS'}, "metrics: pond/won is there twice"),
     (
         {OF_METRICS: OF_METRICS.replace("pond", "train")},
-        "metrics: train/choices: names that begin with train/ are the trainer's own",
+        "metrics: train/choices: names that begin with train/",
     ),
-    (
-        {OF_METRICS: OF_METRICS.replace("STEPS", "LOOP")},
-        "metrics: pond/choices is over LOOP, which the trainer measures; those of an environment "
-        "are over STEPS, EPISODES, HIGHEST, CHANCES or EVALUATION",
-    ),
-    (
-        {MEASURE: "def measures("},
-        "metrics: there is no method measure, which gives pond/won, pond/choices",
-    ),
-    (
-        {METRICS: "others = ("},
-        "metrics: there are none for measure to give; name them in the member metrics",
-    ),
+    ({OF_METRICS: OF_METRICS.replace("STEPS", "LOOP")}, "metrics: pond/choices is over LOOP"),
+    ({MEASURE: "def measures("}, "metrics: there is no method measure, which gives "),
+    ({METRICS: "others = ("}, "metrics: there are none for measure to give; name "),
     (
         {
             '"fraction of games in which all pads sank"': (
@@ -214,21 +159,14 @@ WRONG: list[tuple[dict[str, str], str]] = [
         "measure: does not return pond/choices, which metrics names",
     ),
     (
-        {MEASURED: MEASURED.replace("/choices", "/chances")},
-        "measure: does not return pond/choices, which metrics names",
-    ),
-    (
         {MEASURED: MEASURED.replace("}", ', "pond/pads": 1, "hops": 2}')},
         "measure: returns hops, pond/pads, which metrics does not name",
     ),
     ({CHOICES: "step.mask"}, "measure: pond/choices must be one number, is bool[4]"),
     ({CHOICES: "(1, 2)"}, "measure: pond/choices must be one number, is a tuple"),
+    ({OF_METRICS: CHANCES}, "measure: pond/choices must be a pair (number, chances), is int32[]"),
     (
-        {OF_METRICS: OF_METRICS.replace("STEPS", "CHANCES")},
-        "measure: pond/choices must be a pair (number, chances), is int32[]",
-    ),
-    (
-        {OF_METRICS: OF_METRICS.replace("STEPS", "CHANCES"), CHOICES: "(1, step.mask)"},
+        {OF_METRICS: CHANCES, CHOICES: "(1, step.mask)"},
         "measure: pond/choices must be a pair (number, chances), is a tuple",
     ),
     ({MEASURED: f"[{MEASURED}]"}, "measure: must return a dict, returns a list"),
@@ -273,7 +211,7 @@ def test_what_is_no_environment_at_all() -> None:
         {START: "pond = Pond(PADS.at[frog].set(False), 7)"},  # a Python number that does no harm
         {STEP: STEP.replace("jnp.float32(1)", "1.0").replace("jnp.bool_(False)", "False")},
         {WON: f'{WON}, "stage": 0.5, "reward_parts": frog, "more": {{"of": [1.5, None]}}'},
-        {OF_METRICS: OF_METRICS.replace("STEPS", "CHANCES"), CHOICES: "(True, 0.5)"},
+        {OF_METRICS: CHANCES, CHOICES: "(True, 0.5)"},
         {OF_METRICS: OF_METRICS.replace("STEPS", "HIGHEST"), CHOICES: "step.action"},
         {
             OF_METRICS: OF_METRICS.replace("STEPS", "EVALUATION"),
@@ -295,12 +233,8 @@ def test_what_is_right_passes(changes: dict[str, str]) -> None:
     "make",
     [
         *(partial(hackmatrix.make, name) for name in hackmatrix.registered()),
-        lambda: FloatObservations(hackmatrix.make()),
-        lambda: LogEpisodes(hackmatrix.make(engine="jax")),
-        lambda: LogEpisodes(NoAutoReset(hackmatrix.make())),
-        lambda: NoAutoReset(LogEpisodes(hackmatrix.make("CartPole-v1"))),
+        lambda: LogEpisodes(NoAutoReset(FloatObservations(hackmatrix.make()))),
         probes.Grid,
-        probes.Pairing,
     ],
 )
 def test_the_environments_that_are_here_pass(make: Any) -> None:

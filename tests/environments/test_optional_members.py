@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from paths import ROOT
 
-import hackmatrix
 from hackmatrix.environments.interface.environment import OptionalMembers, optional_members
 
 PACKAGE = ROOT / "hackmatrix"
@@ -26,14 +25,6 @@ DOORS = {
 def test_an_environment_with_the_required_members_alone_has_the_defaults() -> None:
     bare: Any = SimpleNamespace()
     assert optional_members(bare) == OptionalMembers(id="SimpleNamespace")
-
-
-def test_members_are_those_of_the_environment() -> None:
-    env = hackmatrix.make(layout="classic", max_episode_steps=9)
-    found = optional_members(env)
-    assert (found.id, found.layout, found.max_episode_steps) == (env.id, "classic", 9)
-    assert (found.feature_rows, found.feature_integers) == (env.feature_rows, None)
-    assert (found.metrics, found.levels, found.tasks) == (env.metrics, None, None)
 
 
 def looked_up(source: str) -> Iterator[str]:

@@ -8,14 +8,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
-from paths import FROG
+from paths import FROG, LINEAR
 
+import hackmatrix
+from hackmatrix.agents.networks.architectures import NetworkConfig
+from hackmatrix.agents.networks.network import make_network
 from hackmatrix.cli.main import main
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.registry import environment_id, make_environment
 from hackmatrix.runs.metrics_file import read_metrics
+from hackmatrix.runs.params import save_params
 
 pytestmark = pytest.mark.usefixtures("shared_programs")
 
@@ -55,11 +60,9 @@ def test_the_name_is_the_id() -> None:
     ("name", "hint"),
     [
         ("games/pond.py:make", ", did you mean games.pond:make?"),
-        ("./pond.py:make", ", did you mean pond:make?"),
         ("pond.py:make", ", did you mean pond:make?"),
         ("my-games/pond.py:make", "; one of your own is module:function, such as my_game:make"),
         ("pond:", "; one of your own is module:function, such as my_game:make"),
-        (":make", "; one of your own is module:function, such as my_game:make"),
         ("pond:make:it", "; one of your own is module:function, such as my_game:make"),
         ("pond:make()", "; one of your own is module:function, such as my_game:make"),
     ],
@@ -91,9 +94,7 @@ def test_attributes_after_the_colon(folder: Path) -> None:
     ("name", "message"),
     [
         ("pond:make", "there is no module pond in the current folder or among installed packages"),
-        ("frog.x:f", "there is no module frog.x in the current folder or among installed packages"),
         ("frog:Forg", "frog.py has no Forg, did you mean Frog?"),
-        ("frog:Frog.rest", "frog.py has no rest, did you mean reset?"),
         ("frog:xyzzy", "frog.py has no xyzzy"),
         ("json:make", f"{json.__file__} has no make"),
         ("sys:xyzzy", "sys has no xyzzy"),
@@ -131,7 +132,6 @@ def test_the_time_limit_is_given_only_where_there_is_one(folder: Path) -> None:
         ("import xyzzy", "pond.py:1: ModuleNotFoundError: No module named 'xyzzy'"),
         ("import json\njson.loads('{')", "pond.py:2: JSONDecodeError: Expecting property name"),
         ("raise ValueError('a\\nb')", "pond.py:1: ValueError: a"),
-        ("raise ValueError", "pond.py:1: ValueError"),
         ("raise SystemExit(2)", "pond.py:1: SystemExit: 2"),
         ("import helper", "helper.py:3: KeyError: 'x'"),
         ("def make():\n    return 1 / 0", "pond.py:2: ZeroDivisionError: division by zero"),
@@ -150,12 +150,10 @@ HINT = r"; JAX computes all games at once: jnp.where instead of `if`, jnp instea
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("pond.fog", "AttributeError: 'Pond' object has no attribute 'fog'"),
         ("pond._replace(fog=1)", r"ValueError: Got unexpected field names: \['fog'\]"),
         ("jnp.ones(3) + jnp.ones(4)", r"TypeError: add got incompatible shapes .*"),
         ("1 if action > 2 else 2", rf"TracerBoolConversionError: Attempted .*{HINT}"),
         ("np.arange(4)[action]", rf"TracerArrayConversionError: The .*{HINT}"),
-        ("float(action)", rf"ConcretizationTypeError: Abstract .*{HINT}"),
         ("[1, 2][action]", rf"TracerIntegerConversionError: The .*{HINT}"),
     ],
 )
@@ -169,26 +167,34 @@ def test_errors_of_a_step_name_the_line(line: str, message: str, folder: Path) -
 # --- the commands --------------------------------------------------------------------------------
 
 TINY = [
-    "--num-envs=16",
-    "--num-steps=16",
-    "--hidden-dim=16",
-    "--log-interval=2",
-    "--no-wandb",
-    "--no-tensorboard",
+    *("--num-envs=16", "--num-steps=16", "--hidden-dim=16", "--log-interval=2"),
+    *("--no-wandb", "--no-tensorboard"),
 ]
+OWN = ("--env", "frog:Frog", "--architecture", "linear:make")
 
 
 def run(*argv: str) -> None:
     assert main(["train", *argv, *TINY]) == 0
 
 
+def refused(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
+    capsys.readouterr()
+    assert main(list(argv)) == 2
+    (told,) = capsys.readouterr().err.splitlines()
+    return told
+
+
 @pytest.mark.thorough
-@pytest.mark.usefixtures("folder")
-def test_it_is_trained_resumed_and_evaluated(capsys: pytest.CaptureFixture[str]) -> None:
-    run("--env", "frog:Frog", "--total-timesteps", "1024", "--run-name", "whole")
-    run("--env", "frog:Frog", "--total-timesteps", "512", "--run-name", "half")
-    run("--resume", "checkpoints/half", "--env", "frog:Frog", "--total-timesteps", "1024")
+def test_with_a_network_of_ones_own_it_is_trained_resumed_and_evaluated(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copy(LINEAR, folder)
+    run(*OWN, "--total-timesteps", "1024", "--run-name", "whole")
+    assert f"evaluate checkpoints/whole/final_params.npz {' '.join(OWN)}" in capsys.readouterr().out
+    run(*OWN, "--total-timesteps", "512", "--run-name", "half")
+    run("--resume", "checkpoints/half", *OWN, "--total-timesteps", "1024")
     wholes, halves = (np.load(f"checkpoints/{name}/final_params.npz") for name in ("whole", "half"))
+    assert {name.rpartition(".")[0] for name in wholes} == {"params.Dense_0", "params.Dense_1"}
     assert all(np.array_equal(wholes[name], halves[name]) for name in wholes)
 
     row = list(read_metrics(Path("checkpoints/whole")))[-1]
@@ -199,63 +205,43 @@ def test_it_is_trained_resumed_and_evaluated(capsys: pytest.CaptureFixture[str])
     assert not any(name.startswith(("reward/", "actions/", "stats/")) for name in row)
 
     capsys.readouterr()
-    assert (
-        main(["evaluate", "checkpoints/whole", "--env", "frog:Frog", "--episodes", "50", "--json"])
-        == 0
-    )
+    assert main(["evaluate", "checkpoints/whole", *OWN, "--episodes", "50", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert 5 < told["mean_return"] == told["mean_length"] < 15
     low, high = told["win_rate_ci"]
     assert 0 <= low <= told["win_rate"] <= high <= 1
     assert told["truncated"] == 0
+    names = {"env": OWN[1], "architecture": OWN[3]}
+    report = hackmatrix.evaluate("checkpoints/whole", **names, episodes=50)
+    assert report.means()["mean_return"] == told["mean_return"]
 
-
-@pytest.mark.thorough
-@pytest.mark.usefixtures("folder")
-def test_another_function_is_another_environment(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run("--env", "frog:Frog", "--total-timesteps", "256", "--run-name", "x")
+    # Another function is another environment.
     (folder / "pond.py").write_text("from frog import Frog")
-    capsys.readouterr()
-    assert main(["train", "--resume", "checkpoints/x", "--env", "pond:Frog"]) == 2
-    assert capsys.readouterr().err.endswith("was trained on frog:Frog, not on pond:Frog\n")
+    said = refused(capsys, "train", "--resume", "checkpoints/half", "--env", "pond:Frog", *OWN[2:])
+    assert said.endswith("was trained on frog:Frog, not on pond:Frog")
+    # Errors in its code are one line, and write nothing.
+    del sys.modules["frog"]
+    before = sorted(folder.rglob("*.npz"))
+    (folder / "frog.py").write_text("import jax\n\nx = foo\n")
+    for argv in (["train", *OWN, *TINY], ["evaluate", "checkpoints/whole", *OWN]):
+        assert refused(capsys, *argv) == (
+            f"hackmatrix {argv[0]}: error: environment frog:Frog: frog.py:3: NameError: "
+            "name 'foo' is not defined"
+        )
+    assert sorted(folder.rglob("*.npz")) == before
 
 
-@pytest.mark.thorough
 def test_params_that_do_not_fit_any_more_are_refused(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run("--env", "frog:Frog", "--total-timesteps", "256", "--run-name", "x")
+    network = make_network(make_environment("frog:Frog"), NetworkConfig(hidden_dim=16))
+    shapes = jax.eval_shape(network.init, jax.random.key(0))
+    params = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), shapes)
+    facts = {"environment": "frog:Frog", "config": {**NetworkConfig(hidden_dim=16).__dict__}}
+    save_params(folder / "x.npz", params, facts)
     del sys.modules["frog"]
     text = FROG.read_text().replace("(4, 4)", "(5, 5)").replace("WIDTH = 6", "WIDTH = 7")
     (folder / "frog.py").write_text(text)
-    capsys.readouterr()
-    assert main(["evaluate", "checkpoints/x", "--env", "frog:Frog"]) == 2
-    assert capsys.readouterr().err.endswith(
-        "params.Dense_0.kernel is [72, 16], the network mlp for frog:Frog wants [98, 16]\n"
+    assert refused(capsys, "evaluate", "x.npz", "--env", "frog:Frog").endswith(
+        "params.Dense_0.kernel is [72, 16], the network mlp for frog:Frog wants [98, 16]"
     )
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("command", ["train", "evaluate"])
-def test_errors_are_one_line_and_exit_2(
-    command: str, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    if command == "evaluate":
-        run("--env", "frog:Frog", "--total-timesteps", "256", "--run-name", "x")
-        del sys.modules["frog"]
-    before = sorted(folder.rglob("*.npz"))
-    (folder / "frog.py").write_text("import jax\n\nx = foo\n")
-    capsys.readouterr()
-    argv = {
-        "train": ["--env", "frog:Frog", *TINY],
-        "evaluate": ["checkpoints/x", "--env", "frog:Frog"],
-    }[command]
-    assert main([command, *argv]) == 2
-    captured = capsys.readouterr()
-    assert captured.err == (
-        f"hackmatrix {command}: error: environment frog:Frog: frog.py:3: NameError: "
-        "name 'foo' is not defined\n"
-    )
-    assert sorted(folder.rglob("*.npz")) == before

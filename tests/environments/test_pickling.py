@@ -17,9 +17,7 @@ from hackmatrix.environments.interface.environment import optional_members
 from hackmatrix.environments.wrappers import FloatObservations, LogEpisodes, NoAutoReset
 
 MAKERS: dict[str, Callable[[], Any]] = {
-    "compact": hackmatrix.make,
     "tactical": lambda: hackmatrix.make(layout="tactical", reward="progress"),
-    "planes": lambda: hackmatrix.make(observation="planes"),
     "several tasks": lambda: hackmatrix.make("frog:Frog+HackMatrix-v1"),
     "curriculum": lambda: with_curriculum(hackmatrix.make(), Curriculum.of("programs")),
     "wrapped": lambda: LogEpisodes(FloatObservations(NoAutoReset(hackmatrix.make()))),

@@ -14,10 +14,8 @@ BOTH = ("CartPole-v1", "HackMatrix-v1")
     "setting",
     [
         "['CartPole-v1', 'HackMatrix']",
-        '["CartPole-v1", "HackMatrix-v1"]',
         "[CartPole-v1, HackMatrix]",
         ["CartPole-v1", "HackMatrix"],
-        TaskList(BOTH),
     ],
 )
 def test_it_is_read_as_python_or_yaml_writes_it(setting: Any) -> None:
@@ -31,13 +29,11 @@ def test_it_is_read_as_python_or_yaml_writes_it(setting: Any) -> None:
     ("setting", "message"),
     [
         ("CartPole-v1", "must be a list of environments, such as"),
-        ("['CartPole-v1', 'Acrobot-v1'", "must be a list of environments, such as"),
         ("!!python/object/apply:os.getcwd []", "must be a list of environments, such as"),
         ("['CartPole-v1', 3]", "must be a list of environments, such as"),
         (["CartPole-v1+Acrobot-v1", "HackMatrix"], "must be a list of environments, such as"),
         (None, "must be a list of environments, such as"),
         ("['CartPole-v1']", "must name at least two environments"),
-        ("[]", "must name at least two environments"),
         (["HackMatrix", "CartPole-v1", "HackMatrix-v1"], "names HackMatrix-v1 twice"),
         ("['CartPole-v1', 'Cartpole-v1']", "did you mean CartPole-v1?"),
     ],

@@ -18,8 +18,6 @@ elif what == "stops its parent":
     time.sleep(0.2)
     os.kill(os.getppid(), signal.SIGTERM)
     time.sleep(600)
-elif what == "stuck":
-    time.sleep(600)
 elif what == "unwatched":
     os.close(pipe)
     time.sleep(2)

@@ -3,6 +3,7 @@
 import json
 import os
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from hackmatrix.core.manifest import DamagedError, write_manifest
 from hackmatrix.runs import checkpoints
 from hackmatrix.runs.checkpoints import (
     Facts,
-    best_checkpoint,
     checkpoints_of,
     is_whole,
     load_checkpoint,
@@ -23,7 +23,6 @@ from hackmatrix.runs.checkpoints import (
     remove_partial,
     save_checkpoint,
 )
-from hackmatrix.runs.saver import Saver, Snapshot
 
 ARRAYS = {
     "params.Dense_0.kernel": np.arange(12, dtype=np.float32).reshape(3, 4),
@@ -62,6 +61,8 @@ def test_arrays_come_back_bit_for_bit_with_their_facts(tmp_path: Path) -> None:
         assert arrays[name].tobytes() == array.tobytes()
     assert facts == facts_of(7, score=2.0)
     assert is_whole(path)
+    written = json.loads((path / "facts.json").read_text(encoding="utf-8"))
+    assert written["arrays"]["params.Dense_0.kernel"] == ["float32", 3, 4]
 
 
 def test_every_damaged_file_is_found_and_named(tmp_path: Path) -> None:
@@ -89,8 +90,8 @@ def test_every_damaged_file_is_found_and_named(tmp_path: Path) -> None:
     load_checkpoint(path)
 
 
-@pytest.mark.parametrize("shape", [(100_000, 100_000), (30_000, 30_000), (2, 2), (4,)])
-def test_arrays_of_other_shapes_than_the_facts_say_are_damaged(
+@pytest.mark.parametrize("shape", [(100_000, 100_000), (4,)])
+def test_arrays_of_shapes_not_in_the_facts_are_damaged(
     shape: tuple[int, ...], tmp_path: Path
 ) -> None:
     path = save_checkpoint(tmp_path, {"a": np.ones(3, np.float32)}, facts_of(7))
@@ -119,7 +120,7 @@ def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ocp.Checkpointer, "save", no_space)
 
 
-def test_a_save_that_fails_leaves_what_was_there(
+def test_a_failed_save_leaves_what_was_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     save_checkpoint(tmp_path, {"a": np.ones(2)}, facts_of(3))
@@ -132,7 +133,7 @@ def test_a_save_that_fails_leaves_what_was_there(
     assert os.listdir(tmp_path / "checkpoints") == ["3"]
 
 
-def test_what_a_failed_save_still_writes_is_removed_too(
+def test_what_a_failed_save_writes_later_goes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     late: list[threading.Thread] = []
@@ -165,95 +166,55 @@ def test_what_a_killed_save_left_is_no_checkpoint_and_goes(tmp_path: Path) -> No
     assert os.listdir(tmp_path / "checkpoints") == ["3"]
 
 
-def snapshot(update: int, score: float | None = None, num_agents: int = 1) -> Snapshot:
-    params = {"params": {"a": np.full(2, update, np.float32)}}
-    facts = facts_of(update, score, num_agents)
-    return Snapshot({"a": np.full(2, update)}, facts, [params] * num_agents)
+# As versions before `--num-seeds` wrote it; `arrays` and `format` are the checkpoint's.
+WRITTEN = """{"format": 1, "update": 7, "environment": "HackMatrix-v1", "version": "0.1.0",
+"timesteps": 448, "last_logged": 6, "evaluation": {"mean_return": 3, "win_rate": 0.5},
+"config": {"seed": 5, "lr": 0.1}, "arrays": {"update": ["int32"]}}"""
 
 
-def saver(run: Path, keep: int, told: list[Any]) -> Saver:
-    return Saver(
-        run,
-        keep,
-        check=lambda: None,
-        settle_metrics=lambda: None,
-        on_saved=lambda facts, files: told.append((facts.update, files[0].name)),
-        on_failed=lambda failure, error: told.append((failure, error.strerror)),
-    )
+def test_facts_of_an_older_version_are_read() -> None:
+    facts = Facts.from_json(json.loads(WRITTEN), "facts.json")
+    assert (facts.update, facts.timesteps, facts.last_logged) == (7, 448, 6)
+    assert (facts.environment, facts.version) == ("HackMatrix-v1", "0.1.0")
+    assert facts.config == {"seed": 5, "lr": 0.1}
+    assert facts.num_agents == 1
+    assert facts.score == 3.0
+    assert facts.of_agent(0) == facts
+    assert Facts.from_json(json.loads(json.dumps(facts.as_json())), "") == facts
+    assert replace(facts, evaluation=None).score is None
 
 
-def test_the_newest_and_the_best_are_kept(tmp_path: Path) -> None:
-    told: list[Any] = []
-    with saver(tmp_path, 2, told) as saving:
-        for update, score in enumerate([1.0, 5.0, None, 3.0, None, 2.0, None], start=1):
-            saving.save(snapshot(update, score))
-    assert updates_of(tmp_path) == [2, 6, 7]
-    best = best_checkpoint(tmp_path)
-    assert best is not None
-    assert best.update == 2
-    assert told == [(update, str(update)) for update in range(1, 8)]
+def test_one_of_many_agents_has_a_configuration_and_an_evaluation_of_its_own() -> None:
+    evaluation = {"mean_return": 2.0, "agents": [{"mean_return": 1.0}, {"mean_return": 3.0}]}
+    facts = Facts(7, 448, 6, "Grid", "0.1.0", {"seed": 5, "num_seeds": 2}, evaluation)
+    assert facts.num_agents == 2
+    assert facts.score == 2.0
+    second = facts.of_agent(1)
+    assert second.config == {"seed": 6, "num_seeds": 1}
+    assert second.evaluation == {"mean_return": 3.0}
+    assert facts.config == {"seed": 5, "num_seeds": 2}
 
 
-@pytest.mark.parametrize("num_agents", [1, 2])
-def test_params_go_with_their_checkpoints(num_agents: int, tmp_path: Path) -> None:
-    with saver(tmp_path, 2, []) as saving:
-        for update, score in enumerate([1.0, 5.0, None, 3.0, None, 2.0, None], start=1):
-            saving.save(snapshot(update, score, num_agents))
-    folders = [tmp_path] if num_agents == 1 else [tmp_path / "seed_0", tmp_path / "seed_1"]
-    for folder in folders:
-        for suffix in ("npz", "json"):
-            assert {path.stem for path in folder.glob(f"*.{suffix}")} == {
-                "best_params",
-                "params_2",
-                "params_6",
-                "params_7",
-            }
-        assert json.loads((folder / "best_params.json").read_text())["update"] == 2
+def test_a_fact_that_is_missing_is_named() -> None:
+    for name in json.loads(WRITTEN).keys() - {"format", "arrays"}:
+        facts = json.loads(WRITTEN)
+        del facts[name]
+        message = f"^facts.json: holds no {name}; another version of hackmatrix wrote it$"
+        with pytest.raises(UserError, match=message):
+            Facts.from_json(facts, "facts.json")
 
 
-def test_the_newest_stays_though_another_is_better(tmp_path: Path) -> None:
-    with saver(tmp_path, 1, []) as saving:
-        for update, score in enumerate([4.0, 3.0, 2.0, 1.0], start=1):
-            saving.save(snapshot(update, score))
-    assert updates_of(tmp_path) == [1, 4]
-
-
-def test_training_does_not_wait_for_a_save(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    may_write = threading.Event()
-    write = checkpoints.write_arrays
-
-    def slow(*args: Any) -> None:
-        assert may_write.wait(30)
-        write(*args)
-
-    monkeypatch.setattr(checkpoints, "write_arrays", slow)
-    with saver(tmp_path, 2, []) as saving:
-        saving.save(snapshot(1))  # returns though nothing can be written
-        assert updates_of(tmp_path) == []
-        may_write.set()
-    assert updates_of(tmp_path) == [1]  # leaving waits for the rest
-
-
-def test_a_save_that_fails_is_told_and_the_next_one_tries_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    told: list[Any] = []
-    with saver(tmp_path, 2, told) as saving:
-        saving.save(snapshot(1))
-        saving.wait()
-        with monkeypatch.context() as full:
-            full_disk(full)
-            saving.save(snapshot(2))
-            saving.wait()
-            assert saving.has_failed
-        saving.save(snapshot(3))
-    refused = "the checkpoint of update 2 can't be written"
-    assert told == [(1, "1"), (refused, "No space left on device"), (3, "3")]
-    assert not saving.has_failed
-    assert updates_of(tmp_path) == [1, 3]
-
-
-def test_facts_are_readable_json(tmp_path: Path) -> None:
-    path = save_checkpoint(tmp_path, ARRAYS, facts_of(3))
-    facts = json.loads((path / "facts.json").read_text(encoding="utf-8"))
-    assert facts["arrays"]["params.Dense_0.kernel"] == ["float32", 3, 4]
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("update", "7", "update must be a whole number, got '7'"),
+        ("timesteps", 1.5, "timesteps must be a whole number, got 1.5"),
+        ("environment", 3, "environment must be a text, got 3"),
+        ("config", "lr", "config must be an object, got 'lr'"),
+        ("evaluation", 3.0, "evaluation must be null or have a number as mean_return"),
+        ("evaluation", {"win_rate": 1}, "evaluation must be null or have a number as mean_return"),
+    ],
+)
+def test_a_fact_of_the_wrong_kind_is_named(name: str, value: Any, message: str) -> None:
+    with pytest.raises(UserError, match=f"^facts.json: {message}$"):
+        Facts.from_json(json.loads(WRITTEN) | {name: value}, "facts.json")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hackmatrix.runs.checkpoints import Facts, save_checkpoint
+from hackmatrix.runs.checkpoints import Facts
 from hackmatrix.runs.exports import (
     export_best,
     export_final,
@@ -18,7 +18,7 @@ from hackmatrix.runs.exports import (
     remove_export,
     remove_later_exports,
 )
-from hackmatrix.runs.params import load_params
+from hackmatrix.runs.params import load_params, update_of_params
 
 
 def facts_of(update: int, score: float | None = None, agents: int = 1) -> Facts:
@@ -35,22 +35,15 @@ def params_of(update: int) -> dict[str, Any]:
 
 
 def made(run: Path, facts: Facts) -> None:
-    """A checkpoint and its params."""
-    save_checkpoint(run, {"update": np.int32(facts.update)}, facts)
+    """A checkpoint, as far as its facts go, and its params."""
+    folder = run / "checkpoints" / str(facts.update)
+    folder.mkdir(parents=True)
+    (folder / "facts.json").write_text(json.dumps({"format": 1, **facts.as_json()}))
     export_params(run, facts, [params_of(facts.update)] * facts.num_agents)
 
 
 def names_of(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.glob("*params*"))
-
-
-def test_params_say_what_they_are(tmp_path: Path) -> None:
-    facts = facts_of(7, score=2.0)
-    files = export_params(tmp_path, facts, [params_of(7)])
-    assert files == [tmp_path / "params_7.npz", tmp_path / "params_7.json"]
-    exported = load_params(files[0])
-    assert exported.params["params"]["a"].tolist() == [7, 7]
-    assert Facts.from_json(exported.about, "") == facts
 
 
 def test_each_of_many_agents_has_a_folder_and_one_that_is_lost_has_no_file(tmp_path: Path) -> None:
@@ -59,10 +52,16 @@ def test_each_of_many_agents_has_a_folder_and_one_that_is_lost_has_no_file(tmp_p
         "seed_4": ["params_7.json", "params_7.npz"],
         "seed_6": ["params_7.json", "params_7.npz"],
     }
-    about = load_params(tmp_path / "seed_6").about
+    exported = load_params(tmp_path / "seed_6")
+    about = exported.about
+    assert exported.params["params"]["a"].tolist() == [3, 3]
     assert about["config"] == {"seed": 6, "num_seeds": 1}
     assert about["evaluation"] == {"mean_return": 3.0}
     assert newest_export(tmp_path) == tmp_path
+    facts = facts_of(7, score=2.0)
+    alone = export_params(tmp_path, facts, [params_of(7)])
+    assert alone == [tmp_path / "params_7.npz", tmp_path / "params_7.json"]
+    assert Facts.from_json(load_params(alone[0]).about, "") == facts
     assert is_exported(tmp_path, 7)
     assert not is_exported(tmp_path, 6)
 
@@ -88,21 +87,14 @@ def test_best_params_go_back_with_the_run(tmp_path: Path) -> None:
     (tmp_path / "checkpoints" / "4").rename(tmp_path / "gone")
     remove_later_exports(tmp_path, 2)
     export_best(tmp_path)
-    assert names_of(tmp_path) == [
-        "best_params.json",
-        "best_params.npz",
-        "params_2.json",
-        "params_2.npz",
-    ]
-    assert json.loads((tmp_path / "best_params.json").read_text())["update"] == 2
+    assert {name.partition(".")[0] for name in names_of(tmp_path)} == {"best_params", "params_2"}
+    assert update_of_params(tmp_path, "best_params") == 2
     (tmp_path / "checkpoints" / "2").rename(tmp_path / "gone too")
     export_best(tmp_path)
-    assert json.loads((tmp_path / "best_params.json").read_text())["update"] == 2
+    assert update_of_params(tmp_path, "best_params") == 2
 
 
-def test_best_params_that_nothing_can_replace_go_when_the_run_goes_back(
-    tmp_path: Path,
-) -> None:
+def test_best_params_that_nothing_can_replace_go_when_the_run_goes_back(tmp_path: Path) -> None:
     for update, score in ((2, 1.0), (4, 5.0)):
         made(tmp_path, facts_of(update, score))
     export_best(tmp_path)
@@ -114,9 +106,7 @@ def test_best_params_that_nothing_can_replace_go_when_the_run_goes_back(
 
 
 @pytest.mark.parametrize("agents", [1, 2])
-def test_best_params_outlive_their_checkpoint_until_there_are_better_ones(
-    agents: int, tmp_path: Path
-) -> None:
+def test_best_params_outlive_their_checkpoint(agents: int, tmp_path: Path) -> None:
     for update, score in ((2, 1.0), (4, 5.0)):
         made(tmp_path, facts_of(update, score, agents))
     export_best(tmp_path)
@@ -125,22 +115,22 @@ def test_best_params_outlive_their_checkpoint_until_there_are_better_ones(
     for update, score, best in ((6, 3.0, 4), (8, 6.0, 8)):
         made(tmp_path, facts_of(update, score, agents))
         export_best(tmp_path)
-        assert json.loads((folder / "best_params.json").read_text())["update"] == best
+        assert update_of_params(folder, "best_params") == best
 
 
-@pytest.mark.parametrize("name", ["params_4", "best_params", "final_params"])
 @pytest.mark.parametrize("agents", [1, 2])
-def test_params_of_later_updates_are_found(agents: int, name: str, tmp_path: Path) -> None:
+def test_params_of_later_updates_are_found(agents: int, tmp_path: Path) -> None:
     for update in (2, 4):
         made(tmp_path, facts_of(update, 1.0 * update, agents))
     export_best(tmp_path)
     export_final(tmp_path, 4)
     folder = tmp_path if agents == 1 else tmp_path / "seed_5"
-    assert name in later_exports(tmp_path, 2)
-    assert later_exports(tmp_path, 4) == []
-    (folder / f"{name}.json").unlink()  # as a kill leaves it
-    assert name in later_exports(tmp_path, 2)
-    assert later_exports(tmp_path, 4) == []
+    for name in ("params_4", "best_params", "final_params"):
+        assert name in later_exports(tmp_path, 2)
+        assert later_exports(tmp_path, 4) == []
+        (folder / f"{name}.json").unlink()  # as a kill leaves it
+        assert name in later_exports(tmp_path, 2)
+        assert later_exports(tmp_path, 4) == []
 
 
 @pytest.mark.parametrize("agents", [1, 2])

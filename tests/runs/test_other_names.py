@@ -35,7 +35,6 @@ def run(tmp_path: Path) -> Path:
     [
         ("checkpoint_20.pkl", 20),
         ("checkpoint_40.pickle", 40),
-        ("checkpoint_40.pt", 40),
         ("checkpoint.pkl", 40),
         ("checkpoints/checkpoint_20.pt", 20),
     ],
@@ -50,10 +49,8 @@ def test_names_of_a_checkpoint(name: str, update: int, run: Path) -> None:
     ("name", "params"),
     [
         ("checkpoint_20.pkl", "params_20.npz"),
-        ("checkpoint_40.pt", "params_40.npz"),
         ("checkpoint.pkl", "final_params.npz"),
         ("checkpoints/40", "params_40.npz"),
-        ("../checkpoint_20.pkl", "params_20.npz"),
         ("../params_20.npz", "params_20.npz"),
         ("../checkpoint.pkl", "final_params.npz"),
         ("../final_params.npz", "final_params.npz"),
@@ -68,20 +65,15 @@ def test_in_a_folder_of_runs_the_newest_run_is_meant(run: Path) -> None:
     newer = make_run(run.parent / "newer", 20)
     os.utime(run / "final_params.npz", (1, 1))
     assert params_of_name(run.parent / "checkpoint.pkl") == newer / "final_params.npz"
-    os.utime(newer / "final_params.npz", (0, 0))
-    assert params_of_name(run.parent / "checkpoint.pkl") == run / "final_params.npz"
 
 
-def test_a_file_that_is_there_is_meant_itself(run: Path) -> None:
-    for path in (run / "checkpoint_20.pkl", run.parent / "checkpoint.pkl", run / "other.npz"):
+def test_a_file_that_is_there_and_other_names_are_meant_themselves(run: Path) -> None:
+    there = (run / "checkpoint_20.pkl", run.parent / "checkpoint.pkl", run / "other.npz")
+    for path in there:
         path.touch()
+    for path in (*there, run, run / "mine.npz", run.parent / "nowhere" / "final_params.npz"):
         assert params_of_name(path) == path
-
-
-def test_other_names_are_left_alone(tmp_path: Path, run: Path) -> None:
     assert checkpoint_of_name(run / "final_params.npz") is None
-    for path in (run, run / "mine.npz", tmp_path / "nowhere" / "final_params.npz"):
-        assert params_of_name(path) == path
 
 
 def test_what_a_run_does_not_have_is_said(tmp_path: Path, run: Path) -> None:

@@ -15,18 +15,24 @@ import pytest
 from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.mlp import ActorCritic
 from hackmatrix.agents.networks.policy import load_policy
-from hackmatrix.cli.main import main
 from hackmatrix.core.errors import UserError
-from hackmatrix.game.engine import Game
 from hackmatrix.runs.params import load_params, round_tables, save_params
 
 FEATURES = 1545
 
 
+def params_of(features: int, num_layers: int) -> dict[str, Any]:
+    """Params as the network makes them, by names and shapes."""
+    network = ActorCritic(28, hidden_dim=8, num_layers=num_layers)
+    shapes = jax.eval_shape(network.init, jax.random.key(0), jnp.zeros((1, features)))
+    rng = np.random.default_rng(0)
+    made: dict[str, Any] = jax.tree.map(lambda x: rng.normal(size=x.shape).astype(x.dtype), shapes)
+    return made
+
+
 @pytest.fixture(scope="module")
 def params() -> dict[str, Any]:
-    network = ActorCritic(28, hidden_dim=8, num_layers=3)
-    return jax.device_get(jax.jit(network.init)(jax.random.key(0), jnp.zeros((1, FEATURES))))
+    return params_of(FEATURES, 3)
 
 
 @pytest.fixture
@@ -47,25 +53,21 @@ def test_the_names_are_those_of_the_originals_files(file: Path) -> None:
 
 
 def test_a_policy_comes_back_with_its_architecture(file: Path, params: dict[str, Any]) -> None:
-    policy = load_policy(file)
-    assert policy.config == NetworkConfig("mlp", hidden_dim=8, num_layers=3)
-    assert (policy.environment, policy.observation) == ("HackMatrix-v1", "classic")
-    assert policy.about["update"] == 7
-    jax.tree.map(np.testing.assert_array_equal, policy.params, params)
+    for update in (7, None):
+        policy = load_policy(file)
+        assert policy.config == NetworkConfig("mlp", hidden_dim=8, num_layers=3)
+        assert (policy.environment, policy.observation) == ("HackMatrix-v1", "classic")
+        assert policy.about.get("update") == update
+        jax.tree.map(np.testing.assert_array_equal, policy.params, params)
+        file.with_suffix(".json").unlink(missing_ok=True)  # arrays alone are enough
     env, network = policy.make()
     assert (env.feature_size, network.num_actions) == (FEATURES, 28)
 
 
 def test_settings_beside_the_params_are_believed(tmp_path: Path, params: dict[str, Any]) -> None:
     path = tmp_path / "params_7.npz"
-    settings = {
-        "hidden_dim": 8,
-        "num_layers": 3,
-        "activation": "tanh",
-        "lr": 0.1,
-        "observation": "classic",
-    }
-    save_params(path, params, {"config": settings})
+    settings = {"hidden_dim": 8, "num_layers": 3, "activation": "tanh", "observation": "classic"}
+    save_params(path, params, {"config": settings | {"lr": 0.1}})
     policy = load_policy(path)
     assert policy.config == NetworkConfig("mlp", 8, 3, "tanh")
     assert policy.make()[1].num_actions == 28
@@ -78,12 +80,6 @@ def test_settings_beside_the_params_are_believed(tmp_path: Path, params: dict[st
         load_policy(path)
 
 
-def test_arrays_alone_are_enough(file: Path) -> None:
-    file.with_suffix(".json").unlink()
-    assert load_policy(file).config.num_layers == 3
-    assert load_params(file).about == {}
-
-
 def test_in_a_folder_the_newest_file_is_taken(file: Path, params: dict[str, Any]) -> None:
     for name in ("params_10.npz", "params_9.npz"):
         save_params(file.with_name(name), params, {})
@@ -93,10 +89,7 @@ def test_in_a_folder_the_newest_file_is_taken(file: Path, params: dict[str, Any]
 
 
 def test_an_observation_that_is_not_hackmatrixs_is_named(tmp_path: Path) -> None:
-    network = ActorCritic(28, hidden_dim=8, num_layers=1)
-    save_params(
-        tmp_path / "other.npz", jax.jit(network.init)(jax.random.key(0), jnp.zeros((1, 5))), {}
-    )
+    save_params(tmp_path / "other.npz", params_of(5, 1), {})
     with pytest.raises(UserError, match=r"other.npz: reads 5 features; HackMatrix has 1545"):
         load_policy(tmp_path / "other.npz")
 
@@ -127,25 +120,17 @@ NAN = np.full((28,), np.nan, np.float32)
 DAMAGE = {
     "missing": (lambda p: p.unlink(), "no such file"),
     "empty": (lambda p: p.write_bytes(b""), "is no .npz file of params"),
-    "text": (lambda p: p.write_text("hello"), "is no .npz file of params"),
     "truncated": (lambda p: p.write_bytes(p.read_bytes()[:-500]), "is no .npz file of params"),
     "flipped": (_flip, "a damaged one"),
     "array": (_one_array, "is no .npz file of params"),
     "pickle": (lambda p: p.write_bytes(pickle.dumps(Malicious())), "is no .npz file of params"),
-    "pickled array": (
-        lambda p: _rewrite(p, x=np.array([Malicious()], dtype=object)),
-        "a damaged one",
-    ),
+    "pickled array": (lambda p: _rewrite(p, x=np.array([Malicious()], object)), "a damaged one"),
     "foreign": (lambda p: np.savez(p, weights=np.zeros((3, 3))), "holds no params.Dense_0"),
-    "no layers": (lambda p: np.savez(p), "holds no params.Dense_0"),
     "integers": (
         lambda p: _rewrite(p, **{"params.Dense_0.bias": np.zeros(8, int)}),
         "params.Dense_0.bias holds int64, not floats",
     ),
-    "nan": (
-        lambda p: _rewrite(p, **{"params.Dense_3.bias": NAN}),
-        "params.Dense_3.bias holds NaN",
-    ),
+    "nan": (lambda p: _rewrite(p, **{"params.Dense_3.bias": NAN}), "params.Dense_3.bias holds NaN"),
     "a layer less": (
         lambda p: _rewrite(p, **{"params.Dense_2.kernel": None, "params.Dense_2.bias": None}),
         "holds no params.Dense_0",
@@ -193,15 +178,12 @@ def test_a_damaged_or_foreign_file_is_named_in_one_line(
 
 
 def test_a_checkpoint_plays_with_the_params_of_its_update(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"final_params.npz: no such file"):
+        load_policy(tmp_path)
     (tmp_path / "checkpoints" / "18").mkdir(parents=True)
     (tmp_path / "params_18.npz").touch()
     with pytest.raises(UserError, match=r"/params_18.npz: is no .npz file of params"):
         load_policy(tmp_path / "checkpoints" / "18")
-
-
-def test_a_folder_without_params_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"final_params.npz: no such file"):
-        load_policy(tmp_path)
 
 
 def test_rounded_tables_are_a_fourth_as_large_and_nearly_the_same(tmp_path: Path) -> None:
@@ -228,15 +210,13 @@ def test_rounded_tables_are_a_fourth_as_large_and_nearly_the_same(tmp_path: Path
         {"a": np.ones((2, 3), np.int8), "a:scale": np.ones(2, np.float32)},
     ],
 )
-def test_a_scale_without_its_table_is_refused(
-    arrays: dict[str, np.ndarray], tmp_path: Path
-) -> None:
+def test_a_scale_without_a_table_is_refused(arrays: dict[str, np.ndarray], tmp_path: Path) -> None:
     np.savez(tmp_path / "odd.npz", **arrays)
     with pytest.raises(UserError, match="a:scale is not the scale of a table of int8"):
         load_params(tmp_path / "odd.npz")
 
 
-def test_a_failed_write_leaves_the_old_file(
+def test_a_failed_write_changes_nothing(
     file: Path, params: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = file.read_bytes()
@@ -282,12 +262,8 @@ def test_a_name_that_no_network_has_is_refused(name: str, tmp_path: Path) -> Non
     ("settings", "reason"),
     [
         ({"hidden_dim": -1}, "hidden_dim must be at least 1 and at most 65536, got -1"),
-        (
-            {"hidden_dim": 2**40},
-            "hidden_dim must be at least 1 and at most 65536, got 1099511627776",
-        ),
+        ({"hidden_dim": 2**40}, "hidden_dim must be .* at most 65536, got 1099511627776"),
         ({"num_layers": 10**9}, "num_layers must be at least 1 and at most 100, got 1000000000"),
-        ({"num_layers": 0}, "num_layers must be at least 1"),
         ({"num_layers": 2.0}, "num_layers must be int, got 2.0"),
         ({"activation": "gelu"}, "activation must be one of relu, tanh, got 'gelu'"),
         ({"dtype": "float8"}, "dtype must be one of float32, bfloat16, got 'float8'"),
@@ -296,21 +272,12 @@ def test_a_name_that_no_network_has_is_refused(name: str, tmp_path: Path) -> Non
         ({"observation": [1]}, "observation"),
     ],
 )
-@pytest.mark.parametrize("command", ["evaluate", "analyse"])
 def test_settings_that_no_training_has_are_one_line(
-    settings: dict[str, Any],
-    reason: str,
-    command: str,
-    tmp_path: Path,
-    params: dict[str, Any],
-    capsys: pytest.CaptureFixture[str],
+    settings: dict[str, Any], reason: str, tmp_path: Path, params: dict[str, Any]
 ) -> None:
     path = tmp_path / "odd.npz"
-    known = {"hidden_dim": 8, "num_layers": 3, "observation": "classic", "gamma": 1.0}
-    save_params(path, params, {"config": {**known, **settings, "normalize_rewards": False}})
-    (tmp_path / "position.txt").write_text(Game.new(1).to_text())
-    position = [str(tmp_path / "position.txt")] if command == "analyse" else []
-    assert main([command, *position, str(path)]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert reason in line
-    assert line.isprintable()
+    known = {"hidden_dim": 8, "num_layers": 3, "observation": "classic"}
+    save_params(path, params, {"config": {**known, **settings}})
+    with pytest.raises(UserError, match=reason) as raised:
+        load_policy(path).make()
+    assert str(raised.value).isprintable()

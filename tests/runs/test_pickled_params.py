@@ -6,7 +6,6 @@ import itertools
 import os
 import pickle
 import pickletools
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -19,8 +18,16 @@ import pytest
 from flax.core import FrozenDict
 from hypothesis import given
 from hypothesis import strategies as st
+from made_places import params_of_the_original
 
+from hackmatrix.agents.networks.architectures import NetworkConfig
+from hackmatrix.agents.networks.policy import load_policy
+from hackmatrix.agents.roster.names import resolve
+from hackmatrix.agents.roster.position_policies import load
+from hackmatrix.cli.watch import check_network
 from hackmatrix.core.errors import UserError
+from hackmatrix.game.engine import Game
+from hackmatrix.game.engine.observation import observe
 from hackmatrix.research.exchange.formats import read_params
 from hackmatrix.runs.pickled import UnreadableError, params_in, read_pickled_params
 
@@ -86,6 +93,36 @@ def test_the_states_of_jax_flax_and_optax_are_containers(tmp_path: Path) -> None
         assert_same(read(tmp_path, content), expected)
 
 
+def test_files_of_the_original_are_agents_whose_networks_are_in_their_arrays(
+    tmp_path: Path,
+) -> None:
+    layers = params_of_the_original()
+    state = {"params": {"params": layers}, "opt_state": [], "metrics": {}, "last_logged_step": 40}
+    pickled, exported = tmp_path / "checkpoint_40.pkl", tmp_path / "params_40.npz"
+    pickled.write_bytes(pickle.dumps(state))
+    np.savez(
+        exported, **{f"params.{n}.{p}": a for n, of_n in layers.items() for p, a in of_n.items()}
+    )
+    for file in (pickled, exported):
+        policy = load_policy(file)
+        assert policy.observation == "classic"
+        assert policy.config == NetworkConfig("mlp", hidden_dim=8, num_layers=2)
+    record = observe(Game.new(7).state)
+    first, second = (load(file)(record, [True] * 28) for file in (pickled, exported))
+    assert first == second
+    # Their width and depth may be named as they are.
+    agent = resolve(str(pickled))
+    check_network(agent, 8, 2)
+    check_network(resolve("scripted"), None, None)
+    for named, width, depth, error in (
+        (agent, 16, None, "by its arrays, --hidden-dim is 8: leave it out"),
+        (agent, None, 3, "by its arrays, --num-layers is 2: leave it out"),
+        (resolve("scripted"), 16, 2, "--hidden-dim: scripted has no network"),
+    ):
+        with pytest.raises(UserError, match=error):
+            check_network(named, width, depth)
+
+
 class Hostile:
     """Unpickling it calls a function that leaves a file."""
 
@@ -97,7 +134,7 @@ class Hostile:
 
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
-@pytest.mark.parametrize("function", [os.system, subprocess.check_call, eval, exec])
+@pytest.mark.parametrize("function", [os.system, subprocess.check_call, eval])
 def test_nothing_of_a_hostile_file_runs(function: Any, protocol: int, tmp_path: Path) -> None:
     canary = tmp_path / "canary"
     argument: Any = {
@@ -116,9 +153,7 @@ def test_nothing_of_a_hostile_file_runs(function: Any, protocol: int, tmp_path: 
     assert not canary.exists()
 
 
-def test_classes_of_allowed_packages_are_named_but_neither_imported_nor_called(
-    tmp_path: Path,
-) -> None:
+def test_classes_of_allowed_packages_are_neither_imported_nor_called(tmp_path: Path) -> None:
     canary = tmp_path / "canary"
     (tmp_path / "optax_trap.py").write_text(f"open({str(canary)!r}, 'w')")
     # c: the class, then a call of it with ('x',), then a state for it.
@@ -167,20 +202,20 @@ ENCODED = [  # bytes as old protocols write them, but with odd arguments
 ]
 
 
+OF_3_BY_4 = pickle.dumps({"Dense_0": {"kernel": np.zeros((3, 4), np.float32)}}, 2)
+TOO_SHORT = OF_3_BY_4.replace(b"K\x03K\x04", b"K\x7fK\x7f")
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
         (b"", "damaged pickle"),
-        (b"\x80\x04", "damaged pickle"),
-        (b"]", "damaged pickle"),
         (b".", "damaged pickle"),
         (b"(.", "damaged pickle"),
-        (b"N.", "holds no params"),
         (b"Pabc\n.", "opcode PERSID"),
         (b"\x82\x01.", "opcode EXT1"),
         (b"(i__main__\nrun\n.", "opcode INST"),
         (b"(c__main__\nrun\no.", "opcode OBJ"),
-        (b"}(]I1\nu.", "holds no params"),
         (b"Na.", "damaged pickle"),
         (b"I1\nI2\nb.", "state without its object"),
         (b"h\x05.", "damaged pickle"),
@@ -188,16 +223,14 @@ ENCODED = [  # bytes as old protocols write them, but with odd arguments
         (bomb(60), "more than 32 levels deep"),
         (loop(), "params"),
         (deep(), "holds no params"),
-        (
-            pickle.dumps({"Dense_0": {"kernel": np.array([object()])}}).replace(b"O8", b"O8"),
-            "names",
-        ),
+        (pickle.dumps({"Dense_0": {"kernel": np.array([object()])}}), "names"),
         (pickle.dumps({"Dense_0": {"kernel": np.array(["text"])}}), "which are no numbers"),
         (pickle.dumps({"Dense_0": {"kernel": None}}), "kernel, which is no array"),
         (pickle.dumps({"Dense_0": {"a\x1b[31m\n": np.zeros(2)}}), "a name that is no word"),
         (pickle.dumps({"Dense_0": {"a": np.full(2, 1e300)}}), "NaN or infinite"),
         (b"cos\x1b[31m\nsystem\n.", r"names os\\x1b\[31m\."),
         *((dense(array), "damaged pickle") for array in ENCODED),
+        (TOO_SHORT, "shape does not fit its bytes"),
     ],
 )
 def test_odd_files_are_refused_in_one_line(data: bytes, message: str, tmp_path: Path) -> None:
@@ -214,11 +247,8 @@ def nested(levels: int) -> bytes:
 
 
 def number(n: int) -> bytes:
-    return (
-        b"\x8b"
-        + (n.bit_length() // 8 + 1).to_bytes(4, "little")
-        + n.to_bytes(n.bit_length() // 8 + 1, "little")
-    )
+    size = n.bit_length() // 8 + 1
+    return b"\x8b" + size.to_bytes(4, "little") + n.to_bytes(size, "little")
 
 
 def bombs() -> dict[str, bytes]:
@@ -271,33 +301,6 @@ for path in sys.argv[1:]:
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("\n") == len(files)
     assert "MemoryError" not in done.stderr
-
-
-@pytest.mark.thorough
-def test_the_reader_of_python_has_no_bounds() -> None:
-    """Why it is not used with a `find_class` that returns inert objects."""
-    code = """
-import io, pickle, resource, signal, sys
-resource.setrlimit(resource.RLIMIT_AS, (2**31, 2**31))
-signal.alarm(2)
-pickle.Unpickler(io.BytesIO(bytes.fromhex(sys.argv[1]))).load()
-"""
-    ends, files = {}, bombs()
-    for name in ("a key of tuples without end", "the last place of a memo"):
-        command = [sys.executable, "-c", code, files[name].hex()]
-        ends[name] = subprocess.run(command, capture_output=True, text=True, check=False)
-    first, second = ends.values()
-    # Pythons differ; once both end well, `find_class` is worth another look.
-    assert first.returncode == -signal.SIGALRM or "MemoryError" in second.stderr
-
-
-def test_an_array_that_is_longer_than_its_bytes_is_refused(tmp_path: Path) -> None:
-    data = pickle.dumps({"Dense_0": {"kernel": np.zeros((3, 4), np.float32)}}, 2)
-    assert b"K\x03K\x04" in data
-    path = tmp_path / "odd.pkl"
-    path.write_bytes(data.replace(b"K\x03K\x04", b"K\x7fK\x7f"))
-    with pytest.raises(UserError, match="shape does not fit its bytes"):
-        read_pickled_params(path)
 
 
 VALID = pickle.dumps({"params": layers(), "opt_state": optax.adam(1e-3).init({"a": np.zeros(2)})})

@@ -14,14 +14,17 @@ import pytest
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.files import PARTIAL
 from hackmatrix.learning.reporting.console import Console
-from hackmatrix.runs.exports import remove_later_exports
 from hackmatrix.runs.folder import LostFolderError, RunFolder, lacks_row
 from hackmatrix.runs.names import next_name
-from hackmatrix.runs.params import (
-    agent_folders,
-    newest_params,
-    save_params,
-)
+from hackmatrix.runs.params import agent_folders, save_params
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    return RunFolder.create(tmp_path, "mine", None)
+
+
+WRITTEN_ON = ("metrics.jsonl", "log.txt", "starts.jsonl")  # as long as a run lasts
 
 
 def test_names_count_up_within_a_day() -> None:
@@ -33,14 +36,11 @@ def test_names_count_up_within_a_day() -> None:
     assert next_name(others, date(2025, 12, 31)) == "hackmatrix-jax-dec31-25-1"
 
 
-def test_a_folder_is_named_and_holds_the_configuration(tmp_path: Path) -> None:
+def test_folders_are_named_and_hold_the_configuration(tmp_path: Path) -> None:
     run = RunFolder.create(tmp_path / "runs", "mine", "large")
     assert run.path == tmp_path / "runs" / "mine-large"
     run.write_config("training: {lr: 1}\n")
     assert (run.path / "config.yaml").read_text() == "training: {lr: 1}\n"
-
-
-def test_folders_without_a_name_get_the_next_one(tmp_path: Path) -> None:
     first, second = (RunFolder.create(tmp_path, None, suffix) for suffix in (None, "x"))
     assert first.path.name.endswith("-1")
     assert second.path.name.endswith("-2-x")
@@ -62,14 +62,6 @@ def test_a_folder_with_other_things_in_it_is_refused(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
-def test_only_one_process_at_a_time_has_a_run(tmp_path: Path) -> None:
-    first = RunFolder.create(tmp_path, "mine", None)
-    with pytest.raises(UserError, match="mine is being trained by another process"):
-        RunFolder(tmp_path / "mine")
-    first.close()
-    RunFolder(tmp_path / "mine").close()
-
-
 _HOLD = """
 import sys, time
 from pathlib import Path
@@ -80,15 +72,16 @@ time.sleep(600)
 """
 
 
-def test_the_lock_of_a_process_goes_when_it_is_killed(tmp_path: Path) -> None:
+def test_one_process_at_a_time_has_a_run_until_it_is_killed(tmp_path: Path) -> None:
     command = [sys.executable, "-c", _HOLD, str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             assert process.stdout.readline() == "locked\n"
-            with pytest.raises(UserError) as raised:
+            with pytest.raises(
+                UserError, match=f"^{tmp_path} is being trained by another process$"
+            ):
                 RunFolder(tmp_path)
-            assert str(raised.value) == f"{tmp_path} is being trained by another process"
         finally:
             process.kill()
     RunFolder(tmp_path).close()
@@ -112,19 +105,17 @@ def test_a_parent_that_is_no_folder_is_refused(tmp_path: Path) -> None:
         RunFolder.create_at(tmp_path / "file" / "mine")
 
 
-def test_metrics_are_lines_of_json(tmp_path: Path) -> None:
-    run = RunFolder.create(tmp_path, "mine", None)
+def test_metrics_are_lines_of_strict_json(run: RunFolder) -> None:
+    agents = [{"seed": 1, "a": float("nan")}, {"seed": 2, "a": None}]
     run.add_metrics({"update": 1, "a": 0.5, "b": None, "c": float("nan")})
-    run.add_metrics({"update": 2, "a": float("inf")})
+    run.add_metrics({"update": 2, "a": float("inf"), "agents": agents, "alarms": ["b"]})
     lines = (run.path / "metrics.jsonl").read_text().splitlines()
-    assert list(map(json.loads, lines)) == [
-        {"update": 1, "a": 0.5, "c": None},
-        {"update": 2, "a": None},
-    ]
+    of_agents = {"agents": [{"seed": 1, "a": None}, {"seed": 2}], "alarms": ["b"]}
+    expected = [{"update": 1, "a": 0.5, "c": None}, {"update": 2, "a": None, **of_agents}]
+    assert list(map(json.loads, lines)) == run.metrics() == expected
 
 
-def test_a_line_that_a_kill_has_cut_is_left_out_and_written_over(tmp_path: Path) -> None:
-    run = RunFolder.create(tmp_path, "mine", None)
+def test_a_line_that_a_kill_has_cut_is_left_out_and_written_over(run: RunFolder) -> None:
     for update in (1, 2, 3):
         run.add_metrics({"update": update})
     metrics = run.path / "metrics.jsonl"
@@ -133,13 +124,12 @@ def test_a_line_that_a_kill_has_cut_is_left_out_and_written_over(tmp_path: Path)
     run.cut_metrics(2)
     run.add_metrics({"update": 3})
     assert [row["update"] for row in run.metrics()] == [1, 2, 3]
+    run.cut_metrics(2)
+    assert [row["update"] for row in run.metrics()] == [1, 2]
 
 
 @pytest.mark.parametrize("left", [None, b"", b'{"update": 1}\n'])
-def test_rows_that_are_gone_are_found_and_their_file_is_not_made_anew(
-    tmp_path: Path, left: bytes | None
-) -> None:
-    run = RunFolder.create(tmp_path, "mine", None)
+def test_rows_that_are_gone_are_found_and_not_made_anew(run: RunFolder, left: bytes | None) -> None:
     for update in (1, 2):
         run.add_metrics({"update": update})
     metrics = run.path / "metrics.jsonl"
@@ -154,7 +144,7 @@ def test_rows_that_are_gone_are_found_and_their_file_is_not_made_anew(
     assert (metrics.read_bytes() if metrics.exists() else None) == left
 
 
-def test_a_folder_that_goes_while_its_rows_are_checked_is_said_to_be_gone(
+def test_a_folder_that_goes_meanwhile_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = RunFolder.create(tmp_path, "mine", None)
@@ -182,39 +172,10 @@ def test_rows_before_the_first_process_of_a_folder_are_not_missed(tmp_path: Path
     assert not lacks_row(tmp_path, 10)
 
 
-def test_rows_after_an_update_can_be_dropped(tmp_path: Path) -> None:
-    run = RunFolder.create(tmp_path, "mine", None)
-    for update in (2, 4, 6):
-        run.add_metrics({"update": update})
-    run.cut_metrics(4)
-    assert [row["update"] for row in run.metrics()] == [2, 4]
-
-
-def test_rows_of_many_agents_are_strict_json(tmp_path: Path) -> None:
-    run = RunFolder.create(tmp_path, "mine", None)
-    agents = [{"seed": 1, "a": float("nan")}, {"seed": 2, "a": None}]
-    run.add_metrics({"update": 2, "agents": agents, "alarms": ["b"]})
-    assert run.metrics() == [
-        {"update": 2, "agents": [{"seed": 1, "a": None}, {"seed": 2}], "alarms": ["b"]}
-    ]
-
-
 def test_agents_of_a_run_are_in_the_order_of_their_seeds(tmp_path: Path) -> None:
     for name in ("seed_10", "seed_9", "seed_100", "seed_", "seed_x", "checkpoints"):
         (tmp_path / name).mkdir()
     assert [folder.name for folder in agent_folders(tmp_path)] == ["seed_9", "seed_10", "seed_100"]
-
-
-def test_params_after_an_update_can_be_dropped(tmp_path: Path) -> None:
-    for name in ("params_2", "params_4", "params_6", "final_params"):
-        save_params(tmp_path / f"{name}.npz", {"params": {"a": [1.0]}}, {})
-    assert newest_params(tmp_path) == tmp_path / "final_params.npz"
-    remove_later_exports(tmp_path, 4)
-    assert newest_params(tmp_path) == tmp_path / "params_4.npz"
-    assert sorted(p.name for p in tmp_path.glob("*params*.json")) == [
-        "params_2.json",
-        "params_4.json",
-    ]
 
 
 @pytest.mark.parametrize(
@@ -237,7 +198,7 @@ def test_links_that_are_planted_while_a_run_is_open_are_not_followed(tmp_path: P
     theirs = tmp_path / "bashrc"
     theirs.write_text("theirs")
     run = RunFolder.create(tmp_path, "mine", None)
-    for name in ("metrics.jsonl", "log.txt", "starts.jsonl"):
+    for name in WRITTEN_ON:
         (run.path / name).symlink_to(theirs)
     for name in ("config.yaml", "final_params.npz", "final_params.json"):
         (run.path / f"{PARTIAL}{name}-{os.getpid()}").symlink_to(theirs)

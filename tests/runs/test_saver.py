@@ -1,51 +1,62 @@
-"""A save that fails at any file operation: what was to be kept is kept in the end, or is told."""
+"""The saver: what is kept, while training goes on, and whatever file operation fails."""
 
 import itertools
+import json
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from failing_operations import Failing, failing_in
 
-from hackmatrix.runs.checkpoints import Facts, checkpoints_of
+from hackmatrix.runs import checkpoints
+from hackmatrix.runs.checkpoints import Facts, best_checkpoint, checkpoints_of
 from hackmatrix.runs.params import update_of_params
 from hackmatrix.runs.saver import Saver, Snapshot
 
 SCORES = [1.0, 5.0, None]  # of updates 1, 2 and 3: the second is the best
 
 
-def snapshot(update: int, score: float | None) -> Snapshot:
-    evaluation = None if score is None else {"mean_return": score}
-    config = {"seed": 0, "num_seeds": 1}
+def updates_of(run: Path) -> list[int]:
+    return [checkpoint.update for checkpoint in checkpoints_of(run)]
+
+
+def snapshot(update: int, score: float | None = None, num_agents: int = 1) -> Snapshot:
+    evaluation = None
+    if score is not None:
+        evaluation = {"mean_return": score, "agents": [{"mean_return": score}] * num_agents}
+    config = {"seed": 0, "num_seeds": num_agents}
     facts = Facts(update, 64 * update, update, "Grid", "0.1", config, evaluation)
-    return Snapshot({"a": np.ones(2)}, facts, [{"params": {"a": np.full(2, float(update))}}])
+    params = {"params": {"a": np.full(2, update, np.float32)}}
+    return Snapshot({"a": np.ones(2)}, facts, [params] * num_agents)
+
+
+def saver(run: Path, keep: int, told: list[Any]) -> Saver:
+    return Saver(
+        run,
+        keep,
+        check=lambda: None,
+        settle_metrics=lambda: None,
+        on_saved=lambda facts, files: told.append((facts.update, files[0].name)),
+        on_failed=lambda failure, error: told.append(f"{failure}: {error.strerror}"),
+    )
 
 
 def saved(
-    run: Path,
-    prepare: Callable[[Failing, int], None],
-    scores: Sequence[float | None] = SCORES,
+    run: Path, prepare: Callable[[Failing, int], None], scores: Sequence[float | None] = SCORES
 ) -> tuple[Saver, list[str]]:
     """Saves updates with these scores; `prepare` is called before each, and at the end."""
-    told: list[str] = []
-    with failing_in(run) as failing:
-        saver = Saver(
-            run,
-            1,
-            check=lambda: None,
-            settle_metrics=lambda: None,
-            on_saved=lambda facts, files: None,  # noqa: ARG005
-            on_failed=lambda failure, error: told.append(f"{failure}: {error.strerror}"),
-        )
-        with saver:
-            for update, score in enumerate(scores, start=1):
-                saver.wait()
-                prepare(failing, update)
-                saver.save(snapshot(update, score))
-            saver.wait()
-            prepare(failing, len(scores) + 1)
-    return saver, told
+    told: list[Any] = []
+    with failing_in(run) as failing, saver(run, 1, told) as saving:
+        for update, score in enumerate(scores, start=1):
+            saving.wait()
+            prepare(failing, update)
+            saving.save(snapshot(update, score))
+        saving.wait()
+        prepare(failing, len(scores) + 1)
+    return saving, [line for line in told if isinstance(line, str)]
 
 
 def operations_of_updates(run: Path) -> list[int]:
@@ -98,14 +109,12 @@ def check_operations(tmp_path: Path, chosen: slice) -> None:
 
 
 @pytest.mark.thorough
-def test_a_file_operation_that_fails_costs_neither_the_best_nor_the_newest(tmp_path: Path) -> None:
-    check_operations(tmp_path, slice(3, None, 24))
+def test_an_operation_that_fails_costs_neither_best_nor_newest(tmp_path: Path) -> None:
+    check_operations(tmp_path, slice(3, None, 40))
 
 
 @pytest.mark.slow
-def test_any_file_operation_that_fails_costs_neither_the_best_nor_the_newest(
-    tmp_path: Path,
-) -> None:
+def test_any_operation_that_fails_costs_neither_best_nor_newest(tmp_path: Path) -> None:
     check_operations(tmp_path, slice(None))
 
 
@@ -152,3 +161,67 @@ def test_a_better_one_takes_the_place_of_one_that_waits(tmp_path: Path) -> None:
     assert len(told) >= 1
     assert not saver.has_failed
     assert_kept(run)
+
+
+@pytest.mark.parametrize("num_agents", [1, 2])
+def test_the_newest_and_the_best_stay_with_their_params(num_agents: int, tmp_path: Path) -> None:
+    told: list[Any] = []
+    with saver(tmp_path, 2, told) as saving:
+        for update, score in enumerate([1.0, 5.0, None, 3.0, 2.0, None], start=1):
+            saving.save(snapshot(update, score, num_agents))
+    assert updates_of(tmp_path) == [2, 5, 6]
+    best = best_checkpoint(tmp_path)
+    assert best is not None
+    assert best.update == 2
+    assert told == [(update, str(update)) for update in range(1, 7)]
+    folders = [tmp_path] if num_agents == 1 else [tmp_path / "seed_0", tmp_path / "seed_1"]
+    names = {"best_params", "params_2", "params_5", "params_6"}
+    for folder in folders:
+        for suffix in ("npz", "json"):
+            assert {path.stem for path in folder.glob(f"*.{suffix}")} == names
+        assert json.loads((folder / "best_params.json").read_text())["update"] == 2
+
+
+def test_the_newest_stays_though_another_is_better(tmp_path: Path) -> None:
+    with saver(tmp_path, 1, []) as saving:
+        for update, score in enumerate([4.0, 3.0, 2.0], start=1):
+            saving.save(snapshot(update, score))
+    assert updates_of(tmp_path) == [1, 3]
+
+
+def test_training_does_not_wait_for_a_save(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    may_write = threading.Event()
+    write = checkpoints.write_arrays
+
+    def slow(*args: Any) -> None:
+        assert may_write.wait(30)
+        write(*args)
+
+    monkeypatch.setattr(checkpoints, "write_arrays", slow)
+    with saver(tmp_path, 2, []) as saving:
+        saving.save(snapshot(1))  # returns though nothing can be written
+        assert updates_of(tmp_path) == []
+        may_write.set()
+    assert updates_of(tmp_path) == [1]  # leaving waits for the rest
+
+
+def test_a_failed_save_is_told_and_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_space(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    told: list[Any] = []
+    with saver(tmp_path, 2, told) as saving:
+        saving.save(snapshot(1))
+        saving.wait()
+        with monkeypatch.context() as full:
+            full.setattr(checkpoints, "write_arrays", no_space)
+            saving.save(snapshot(2))
+            saving.wait()
+            assert saving.has_failed
+        saving.save(snapshot(3))
+    refused = "the checkpoint of update 2 can't be written: No space left on device"
+    assert told == [(1, "1"), refused, (3, "3")]
+    assert not saving.has_failed
+    assert updates_of(tmp_path) == [1, 3]

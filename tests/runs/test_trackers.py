@@ -14,7 +14,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from hackmatrix.environments.hackmatrix.metric_table import METRICS
 from hackmatrix.runs.trackers import TrackedRun, Trackers, fan_out
 from hackmatrix.runs.trackers import tracker as trackers_module
-from hackmatrix.runs.trackers.tracker import Tracker, Unavailable
+from hackmatrix.runs.trackers.tracker import Unavailable
 
 Said = list[str]
 
@@ -84,33 +84,26 @@ def wait_for(condition: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def test_every_metric_is_a_scalar_of_its_name_at_its_update(tmp_path: Path) -> None:
+def test_rows_settings_and_alarms_are_in_the_events(tmp_path: Path) -> None:
     names = [metric.name for metric in METRICS]
     rows = {
         update: {name: np.float32(update + index / 7) for index, name in enumerate(names)}
-        for update in range(10, 60, 10)
+        for update in (10, 20)
     }
-    assert track(tmp_path / "run", rows) == []
-    assert events_of(tmp_path / "run").Tags()["scalars"] == names
+    odd = {"nan": math.nan, "inf": math.inf, "none": None, "alarms": ["kl_high"], "count": 3}
+    with open_board(tmp_path, lr=0.5) as all_of_them:
+        for update, row in {**rows, 30: odd, 40: {"none": 1.5}}.items():
+            all_of_them.log(update, update * 32, row)
+        all_of_them.alarm(50, "kl_high", "too fast")
+    assert set(events_of(tmp_path).Tags()["scalars"]) == {*names, *odd} - {"alarms"}
     for name in names:
         expected = [(update, float(row[name])) for update, row in rows.items()]
-        assert scalars_of(tmp_path / "run", name) == expected
-
-
-def test_what_was_not_measured_is_skipped_and_what_is_not_finite_is_not(tmp_path: Path) -> None:
-    odd = {"nan": math.nan, "inf": math.inf, "none": None, "alarms": ["kl_high"], "count": 3}
-    track(tmp_path / "run", {1: odd, 2: {"none": 1.5}})
-    assert scalars_of(tmp_path / "run", "none") == [(2, 1.5)]
-    assert scalars_of(tmp_path / "run", "inf") == [(1, math.inf)]
-    assert scalars_of(tmp_path / "run", "count") == [(1, 3.0)]
-    assert [math.isnan(value) for _, value in scalars_of(tmp_path / "run", "nan")] == [True]
-    assert "alarms" not in events_of(tmp_path / "run").Tags()["scalars"]
-
-
-def test_config_and_alarms_are_texts(tmp_path: Path) -> None:
-    with open_board(tmp_path, lr=0.5) as all_of_them:
-        all_of_them.alarm(20, "kl_high", "too fast")
-    assert texts_of(tmp_path, "alarm/kl_high") == [(20, "too fast")]
+        assert scalars_of(tmp_path, name) == expected
+    assert scalars_of(tmp_path, "none") == [(40, 1.5)]
+    assert scalars_of(tmp_path, "inf") == [(30, math.inf)]
+    assert scalars_of(tmp_path, "count") == [(30, 3.0)]
+    assert [math.isnan(value) for _, value in scalars_of(tmp_path, "nan")] == [True]
+    assert texts_of(tmp_path, "alarm/kl_high") == [(50, "too fast")]
     ((step, text),) = texts_of(tmp_path, "config")
     assert step == 0
     assert "| lr | 0.5 |" in text
@@ -130,7 +123,7 @@ def test_a_run_that_goes_on_shows_no_points_of_the_attempt_before(tmp_path: Path
     assert len(list((run / "events").iterdir())) == 3
 
 
-@pytest.mark.parametrize("missing", [1, 8, 20])
+@pytest.mark.parametrize("missing", [1, 20])
 def test_a_file_that_a_kill_has_cut_short_is_no_trouble(tmp_path: Path, missing: int) -> None:
     track(tmp_path, {10: {"a": 1.0}, 20: {"a": 2.0}})
     (file,) = (tmp_path / "events").iterdir()
@@ -157,17 +150,18 @@ def test_event_files_that_cannot_be_written_are_said_once(tmp_path: Path) -> Non
     )
 
 
-def test_no_trackers_are_no_trouble(tmp_path: Path) -> None:
-    with open_board(tmp_path, tensorboard=False) as all_of_them:
-        all_of_them.log(1, 1, {"a": 1.0})
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("failing", ["start", "log", "alarm", "artifact", "finish"])
-@pytest.mark.parametrize("error", [ValueError("no\n such thing"), SystemExit(1), KeyError()])
-def test_a_tracker_that_raises_is_off_and_the_others_go_on(
-    failing: str, error: BaseException
-) -> None:
+@pytest.mark.parametrize(
+    ("failing", "error"),
+    [
+        ("start", ValueError("no\n such thing")),
+        ("start", Unavailable("not installed")),
+        ("log", SystemExit(1)),
+        ("alarm", KeyError()),
+        ("artifact", ValueError("no")),
+        ("finish", ValueError("no")),
+    ],
+)
+def test_a_tracker_that_raises_is_off_and_others_go_on(failing: str, error: BaseException) -> None:
     class Raising(Recorder):
         name = "raising"
 
@@ -183,22 +177,12 @@ def test_a_tracker_that_raises_is_off_and_the_others_go_on(
             trackers.alarm(update, "name", "message")
             trackers.artifact(update, [Path("file")])
     what = " ".join(str(error).split()) or type(error).__name__
-    assert said == [f"raising: {what}; it is off for the rest of this run"]
+    off = "" if isinstance(error, Unavailable) else "; it is off for the rest of this run"
+    assert said == [f"raising: {what}{off}"]
     rows = [(u, u, {"a": u}) for u in range(3)]
     assert [told for told in other.told if told in rows] == rows
     assert other.told[0] == "start"
     assert other.told[-1] == "finished"
-
-
-def test_a_tracker_that_is_unavailable_says_why_and_nothing_else() -> None:
-    class Missing(Recorder):
-        def start(self, say: Callable[[str], None]) -> None:
-            raise Unavailable("not installed")
-
-    said: Said = []
-    with Trackers([Missing()], said.append) as trackers:
-        trackers.log(1, 1, {"a": 1.0})
-    assert said == ["recorder: not installed"]
 
 
 @pytest.mark.timeout(120)
@@ -235,14 +219,13 @@ def test_an_end_that_takes_its_time_is_waited_for(monkeypatch: pytest.MonkeyPatc
 
     said: Said = []
     tracker = Slow()
-    Trackers([tracker], said.append).close()
-    assert tracker.told == ["start", "finished"]
+    with pytest.raises(ZeroDivisionError), Trackers([tracker], said.append):
+        raise ZeroDivisionError
+    assert tracker.told == ["start", "failed"]
     assert said == ["recorder: takes what is left, for 40 s at most"]
 
 
-def test_rows_that_a_slow_tracker_cannot_take_are_left_out(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_rows_that_a_tracker_cannot_take_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trackers_module, "LIMIT", 3)
     go = threading.Event()
 
@@ -262,13 +245,6 @@ def test_rows_that_a_slow_tracker_cannot_take_are_left_out(
     assert said == ["recorder: 3 rows behind; what it can't take is left out"]
 
 
-def test_a_run_that_fails_is_told() -> None:
-    tracker = Recorder()
-    with pytest.raises(ZeroDivisionError), Trackers([tracker], print):
-        raise ZeroDivisionError
-    assert tracker.told == ["start", "failed"]
-
-
 def test_a_tracker_starts_with_what_it_is_told_first_or_when_all_are_started() -> None:
     def threads() -> list[str]:
         return [thread.name for thread in threading.enumerate() if "recorder" in thread.name]
@@ -285,9 +261,7 @@ def test_a_tracker_starts_with_what_it_is_told_first_or_when_all_are_started() -
     assert started.told == ["start", "finished"]
 
 
-def test_a_tracker_of_ones_own_is_a_line_in_the_table(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tracker_of_ones_own_is_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Recorder] = []
 
     class Own(Recorder):
@@ -302,26 +276,3 @@ def test_a_tracker_of_ones_own_is_a_line_in_the_table(
         all_of_them.log(1, 1, {"a": 1.0})
     Trackers.open(TrackedRun(tmp_path / "run", config | {"own": False}), print).close()
     assert [each.told for each in made] == [["run", "start", (1, 1, {"a": 1.0}), "finished"]]
-
-
-def test_no_row_waits_for_a_tracker() -> None:
-    go_on = threading.Event()
-
-    class Slow(Recorder):
-        def log(self, update: int, timesteps: int, row: Mapping[str, float], when: float) -> None:
-            assert go_on.wait(60)
-            super().log(update, timesteps, row, when)
-
-    tracker = Slow()
-    all_of_them = Trackers([tracker], print)
-    for update in range(500):
-        all_of_them.log(update, update, {"a": 0.5})
-    assert len(tracker.told) <= 1
-    go_on.set()
-    all_of_them.close()
-    assert len(tracker.told) == 502
-
-
-def test_trackers_fit_their_interface() -> None:
-    tracker: Tracker = Recorder()  # mypy checks this line where tests are checked
-    assert tracker.name == "recorder"

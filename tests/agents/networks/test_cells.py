@@ -11,7 +11,6 @@ import numpy as np
 import probe_environments as probes
 import pytest
 from lockstep_starts import rich
-from suites import first_quickly
 
 from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.cells_forward import (
@@ -23,7 +22,6 @@ from hackmatrix.agents.networks.cells_forward import (
     forward,
     player_cell,
     reading_of,
-    shapes_of,
 )
 from hackmatrix.agents.networks.network import Network, encode_observations, make_network
 from hackmatrix.core.errors import UserError
@@ -45,6 +43,7 @@ pytestmark = pytest.mark.thorough
 
 CONFIG = NetworkConfig("cells", hidden_dim=64, num_layers=1, activation="tanh")
 LAYOUTS = ("classic", "full", "tactical")
+SLOWLY = ["tactical", *(pytest.param(x, marks=pytest.mark.slow) for x in ("classic", "full"))]
 
 
 @functools.cache
@@ -53,14 +52,14 @@ def network_for(layout: str) -> Network:
 
 
 @functools.cache
-def _params_of(layout: str) -> Any:
-    return jax.jit(network_for(layout).init)(jax.random.key(1))
-
-
 def params_of(layout: str) -> Any:
-    return jax.tree.map(np.array, _params_of(layout))
+    """Random params: what `init` returns takes seconds to compile."""
+    rng = np.random.default_rng(1)
+    shapes = jax.eval_shape(network_for(layout).init, jax.random.key(1))
+    return jax.tree.map(lambda x: np.float32(0.1 * rng.normal(size=x.shape)), shapes)
 
 
+@functools.cache
 def records(count: int) -> list[bytes]:
     rng = random.Random(5)
     return [observe(rich(rng)) for _ in range(count)]
@@ -119,9 +118,8 @@ def test_tactical_numbers_go_to_the_actions_that_they_are_about() -> None:
     assert {struck[p] for p in range(len(PROGRAMS)) if p not in STRIKES} == {NOWHERE}
 
 
-@pytest.mark.parametrize("layout", ["classic", "full"])
-def test_the_player_is_found(layout: str) -> None:
-    found = records(20)
+def test_the_player_is_found() -> None:
+    layout, found = "classic", records(20)
     columns = np.array([features(record, layout) for record in found], np.float32).T
     here = player_cell(columns, np)
     assert list(here.argmax(axis=0)) == [number_of(record, "cell") for record in found]
@@ -157,9 +155,10 @@ def test_spreading_is_a_depthwise_convolution() -> None:
 # --- what depends on what ------------------------------------------------------------------------
 
 
+@functools.cache
 def local(layout: str) -> Any:
     """Params with which an action's logit depends on nothing but what the action itself reads."""
-    params = params_of(layout)
+    params = jax.tree.map(np.copy, params_of(layout))
     layers = params["params"]
     for name in layers:
         if name.startswith("block"):
@@ -188,7 +187,7 @@ def test_a_changed_cell_changes_the_action_that_leads_to_it() -> None:
             assert changed_logits("full", before, after) == expected
 
 
-@pytest.mark.parametrize("layout", first_quickly(["full", "tactical"]))
+@pytest.mark.parametrize("layout", ["full", "tactical"])
 def test_a_changed_program_changes_its_own_action(layout: str) -> None:
     reading = reading_of(layout)
     before = features(records(1)[0], layout)
@@ -206,16 +205,6 @@ def test_what_is_said_of_a_direction_changes_its_own_action() -> None:
         after = list(before)
         after[reading.directions[12, direction]] += 1
         assert changed_logits("tactical", before, after) == {direction}
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_games_of_a_batch_do_not_meet(layout: str) -> None:
-    rows = [features(record, layout) for record in records(6)]
-    together = answers(params_of(layout), layout, rows)
-    for i, row in enumerate(rows):
-        alone = answers(params_of(layout), layout, [row])
-        np.testing.assert_allclose(together[0][i], alone[0][0], rtol=1e-4, atol=1e-6)
-        np.testing.assert_allclose(together[1][i], alone[1][0], rtol=1e-4, atol=1e-6)
 
 
 # --- on JAX --------------------------------------------------------------------------------------
@@ -238,7 +227,7 @@ def test_jax_and_numpy_agree(layout: str, activation: str) -> None:
     assert logits.shape == (8, NUM_ACTIONS)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", SLOWLY)
 def test_every_param_is_learned(layout: str) -> None:
     network, params, read = network_for(layout), params_of(layout), read_by(layout)
 
@@ -252,19 +241,11 @@ def test_every_param_is_learned(layout: str) -> None:
         assert np.abs(grad).max() > 0, path
 
 
-def test_the_first_policy_is_nearly_uniform() -> None:
-    for layout in LAYOUTS:
-        logits, _ = answers(
-            params_of(layout), layout, [features(record, layout) for record in records(20)]
-        )
-        assert np.abs(logits).max() < 0.5
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_params_have_the_shapes_that_are_told(layout: str) -> None:
-    leaves = jax.tree_util.tree_leaves_with_path(params_of(layout)["params"])
-    found = {tuple(key.key for key in path): leaf.shape for path, leaf in leaves}
-    assert found == shapes_of(reading_of(layout), CONFIG)
+@pytest.mark.parametrize("layout", SLOWLY)
+def test_the_first_policy_is_nearly_uniform(layout: str) -> None:
+    params = jax.tree.map(np.array, jax.jit(network_for(layout).init)(jax.random.key(1)))
+    rows = [features(record, layout) for record in records(20)]
+    assert np.abs(answers(params, layout, rows)[0]).max() < 0.5
 
 
 def test_other_environments_and_too_small_networks_are_refused() -> None:

@@ -1,11 +1,11 @@
 """The masked distribution against float64 by hand, and no invalid action ever."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from hackmatrix.agents.networks import distribution
 
@@ -65,7 +65,7 @@ def test_gradients_are_finite_and_none_reaches_invalid_actions() -> None:
         chosen = distribution.log_probability(log_probs, action)
         return jnp.sum(chosen + distribution.entropy(log_probs))
 
-    gradient = np.asarray(jax.grad(objective)(jnp.asarray(logits)))
+    gradient = np.asarray(jax.jit(jax.grad(objective))(jnp.asarray(logits)))
     assert np.isfinite(gradient).all()
     assert (gradient[~mask] == 0).all()
     assert np.abs(gradient[mask]).max() > 0
@@ -81,19 +81,25 @@ def test_the_gradient_that_is_written_out_is_the_derived_one() -> None:
         log_probs = distribution.log_probabilities(logits, mask)
         return distribution.log_probability(log_probs, action), distribution.entropy(log_probs)
 
-    changes = jnp.arange(5.0), jnp.arange(5.0) - 3
-    expected, pull = jax.vjp(derived, logits)
-    found, pull_found = jax.vjp(lambda x: distribution.evaluate_actions(x, mask, action), logits)
-    np.testing.assert_array_equal(found, expected)
-    np.testing.assert_allclose(pull_found(changes)[0], pull(changes)[0], rtol=1e-5, atol=1e-6)
+    def written_out(logits: jax.Array) -> tuple[jax.Array, jax.Array]:
+        return distribution.evaluate_actions(logits, mask, action)
+
+    def with_gradient(function: Any) -> Any:
+        values, pull = jax.vjp(function, logits)
+        return values, pull((jnp.arange(5.0), jnp.arange(5.0) - 3))
+
+    found, expected = jax.jit(lambda: [with_gradient(each) for each in (written_out, derived)])()
+    np.testing.assert_array_equal(found[0], expected[0])
+    np.testing.assert_allclose(found[1], expected[1], rtol=1e-5, atol=1e-6)
 
 
-@given(st.integers(0, 2**ACTIONS - 1))
-def test_masks_survive_packing(bits: int) -> None:
-    mask = np.array([bits >> i & 1 for i in range(ACTIONS)], bool)
+def test_masks_survive_packing() -> None:
+    bits = np.random.default_rng(0).integers(2**ACTIONS, size=500)
+    bits[:2] = 0, 2**ACTIONS - 1
+    mask = bits[:, None] >> np.arange(ACTIONS) & 1 == 1
     packed = distribution.pack_mask(jnp.asarray(mask))
     assert packed.dtype == jnp.uint32
-    assert int(packed) == bits
+    np.testing.assert_array_equal(packed, bits)
     np.testing.assert_array_equal(distribution.unpack_mask(packed, ACTIONS), mask)
 
 
@@ -104,7 +110,7 @@ def test_32_actions_fit_a_mask_and_33_do_not() -> None:
 
 
 @pytest.mark.parametrize(
-    "calls", [pytest.param(2, marks=pytest.mark.thorough), pytest.param(20, marks=pytest.mark.slow)]
+    "calls", [pytest.param(1, marks=pytest.mark.thorough), pytest.param(20, marks=pytest.mark.slow)]
 )
 def test_of_half_a_million_samples_a_call_none_is_an_invalid_action(calls: int) -> None:
     games, draws = 50_000, 10
@@ -127,7 +133,7 @@ def test_of_half_a_million_samples_a_call_none_is_an_invalid_action(calls: int) 
     assert sum(int(invalid(jax.random.key(i))) for i in range(calls)) == 0
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(4))
 def test_however_the_sums_round_the_action_is_valid(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,7 +160,7 @@ def test_a_valid_action_of_probability_zero_is_not_taken() -> None:
 def test_samples_are_as_frequent_as_they_are_probable() -> None:
     logits, mask = random_case(3, 1, scale=1.0)
     log_probs = distribution.log_probabilities(jnp.asarray(logits[0]), jnp.asarray(mask[0]))
-    draws = 1_000_000
+    draws = 200_000
     uniform = jax.random.uniform(jax.random.key(0), (draws,))
     shape = (draws, ACTIONS)
     actions = jax.jit(distribution.sample)(

@@ -5,7 +5,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 import hackmatrix
 from hackmatrix.agents.networks.feature_network import FeatureNetwork
@@ -45,26 +44,22 @@ def test_mean_and_variance_are_those_of_all_that_was_seen() -> None:
 
 def test_a_network_with_folded_params_answers_as_if_features_were_normalised() -> None:
     network = ActorCritic(4, 16, 2)
-    params = jax.jit(network.init)(jax.random.key(0), jnp.zeros((1, FEATURES)))
-    params = jax.tree.map(lambda p: p + 0.1 * RANDOM.normal(size=p.shape), params)
+    shapes = jax.eval_shape(network.init, jax.random.key(0), jnp.zeros((1, FEATURES)))
+    params = jax.tree.map(lambda p: np.float32(0.3 * RANDOM.normal(size=p.shape)), shapes)
+    answer = jax.jit(network.apply)
     scale = scale_of(*batches())
     features = batches()[1]
     normalised = (features - scale.mean) / np.sqrt(scale.variance + EPSILON)
-    expected = network.apply(params, normalised)
-    answers = network.apply(scale.fold(params), jnp.asarray(features))
-    for one, other in zip(answers, expected, strict=True):
+    answers = answer(scale.fold(params), jnp.asarray(features))
+    for one, other in zip(answers, answer(params, normalised), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4)
-
-
-def test_before_anything_was_seen_nothing_changes() -> None:
-    params = jax.jit(ActorCritic(4, 16, 2).init)(jax.random.key(0), jnp.zeros((1, FEATURES)))
+    # Before anything was seen nothing changes.
     folded = FeatureScale.create(FEATURES).fold(params)
     jax.tree.map(np.testing.assert_array_equal, params, folded)
 
 
-@pytest.mark.parametrize("layout", ["classic", "full"])
-def test_sums_of_table_rows_and_written_out_features_agree(layout: str) -> None:
-    env = hackmatrix.make(layout=layout)
+def test_sums_of_table_rows_and_written_out_features_agree() -> None:
+    env = hackmatrix.make(layout="full")
     network = FeatureNetwork(env, ActorCritic(28, 8, 1), reads_features=True)
     observations = jnp.asarray(RANDOM.integers(0, 2, (4, RECORD_SIZE), np.uint8))
     scale = FeatureScale(

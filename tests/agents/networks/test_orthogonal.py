@@ -12,7 +12,7 @@ import pytest
 from hackmatrix.agents.networks.orthogonal import _orthonormal, orthogonal
 
 
-@pytest.mark.parametrize("shape", [(30, 20), (20, 30), (16, 16), (7, 1), (1, 1)])
+@pytest.mark.parametrize("shape", [(30, 20), (20, 30), (7, 1)])
 def test_they_are_those_of_jax(shape: tuple[int, int]) -> None:
     made = jax.jit(orthogonal, static_argnums=1)(jax.random.key(2), shape, 3.0)
     wanted = jax.nn.initializers.orthogonal(3.0)(jax.random.key(2), shape)

@@ -5,7 +5,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.extend.core import jaxprs_in_params
-from suites import first_quickly
 
 from hackmatrix.agents.networks.mlp import ActorCritic
 from hackmatrix.agents.networks.sparse import product
@@ -15,7 +14,7 @@ def rounded(x: np.ndarray) -> np.ndarray:
     return np.asarray(jnp.asarray(x).astype(jnp.bfloat16).astype(jnp.float32))
 
 
-@pytest.mark.parametrize("shape", [(64, 20), (3, 5, 20), (20,)])
+@pytest.mark.parametrize("shape", [(3, 5, 20), (20,)])
 def test_a_product_and_its_derivatives_in_bfloat16(shape: tuple[int, ...]) -> None:
     random = np.random.default_rng(0)
     features, kernel = random.normal(size=shape), random.normal(size=(20, 7))
@@ -30,11 +29,11 @@ def test_a_product_and_its_derivatives_in_bfloat16(shape: tuple[int, ...]) -> No
     np.testing.assert_allclose(dw, x.reshape(-1, 20).T @ g.reshape(-1, 7), rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("dtype", first_quickly([jnp.float32, jnp.bfloat16]))
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16])
 def test_every_product_of_a_network_has_factors_of_its_dtype(dtype: type) -> None:
     network = ActorCritic(28, 16, 2, dtype)
     features = jnp.ones((5, 40))
-    params = jax.jit(network.init)(jax.random.key(0), features)
+    params = jax.eval_shape(network.init, jax.random.key(0), features)
     assert {leaf.dtype.name for leaf in jax.tree.leaves(params)} == {"float32"}
 
     def loss(params: dict, features: jax.Array) -> jax.Array:
@@ -43,13 +42,10 @@ def test_every_product_of_a_network_has_factors_of_its_dtype(dtype: type) -> Non
         return jnp.sum(logits) + jnp.sum(value)
 
     gradient = jax.grad(loss, argnums=(0, 1))
-    assert {leaf.dtype.name for leaf in jax.tree.leaves(gradient(params, features))} == {"float32"}
-    jaxpr = jax.make_jaxpr(gradient)(params, features)
-    products = [
-        equation
-        for equation in every_equation(jaxpr.jaxpr)
-        if equation.primitive.name == "dot_general"
-    ]
+    jaxpr, shapes = jax.make_jaxpr(gradient, return_shape=True)(params, features)
+    assert {leaf.dtype.name for leaf in jax.tree.leaves(shapes)} == {"float32"}
+    equations = every_equation(jaxpr.jaxpr)
+    products = [each for each in equations if each.primitive.name == "dot_general"]
     assert len(products) == 3 * 4  # forward, and for weights and inputs, of 4 layers
     for equation in products:
         factors = {variable.aval.dtype for variable in equation.invars}

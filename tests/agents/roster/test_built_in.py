@@ -39,9 +39,9 @@ def test_both_faces_of_a_rule_choose_alike() -> None:
     rules = {name: each for name, each in BUILT_IN.items() if name != "random"}
     assert sorted(rules) == ["exit", "scripted"]
     rng, asked = random.Random(0), 0
-    for seed in range(6):
+    for seed in range(3):
         game = Game.new(seed)
-        for _ in range(60):
+        for _ in range(40):
             valid = game.valid_actions()
             if not valid:
                 break
@@ -55,7 +55,7 @@ def test_both_faces_of_a_rule_choose_alike() -> None:
                 assert said.value is None
                 asked += 1
             game.step(rng.choice(valid))
-    assert asked > 200
+    assert asked > 60
 
 
 def test_exit_leaves_what_is_forbidden_where_it_can() -> None:
@@ -83,12 +83,11 @@ def test_random_takes_each_valid_action_as_often_and_none_that_is_forbidden() ->
     assert choose(state, others) == some
 
 
-@pytest.mark.thorough
-def test_watching_is_playing_the_game_of_an_evaluation() -> None:
-    for name in BUILT_IN:
-        session = Session(GameId.read("e0.3"), cast(resolve(name)))
-        while not session.tree.nodes[session.at].over:
-            session.handle({"do": "agent", "steps": 100})
-        (game,) = play_games([PlainGame(name, 0, 3, 2_000)])
-        assert bytes(session.tree.line(session.at)) == game.actions
-        assert game.ending is not None
+@pytest.mark.parametrize("name", ["exit", "random"])  # a game of `scripted` takes seconds
+def test_watching_is_playing_the_game_of_an_evaluation(name: str) -> None:
+    session = Session(GameId.read("e0.3"), cast(resolve(name)))
+    while not session.tree.nodes[session.at].over:
+        session.handle({"do": "agent", "steps": 100})
+    (game,) = play_games([PlainGame(name, 0, 3, 2_000)])
+    assert bytes(session.tree.line(session.at)) == game.actions
+    assert game.ending is not None

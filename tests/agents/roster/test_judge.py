@@ -35,7 +35,6 @@ def test_an_end_is_certain() -> None:
     assert Odds.of_end(3, won=False) == (0, 2)
 
 
-@pytest.mark.thorough
 def test_a_victory_is_no_surprise(won: Session) -> None:
     moments = line(won)
     odds = [won.odds[n].win for n in moments]
@@ -62,7 +61,6 @@ def test_who_plays_is_told_no_odds() -> None:
     assert Session(GameId(7), judge=judge).handle({"do": "hello"})["odds"] == []
 
 
-@pytest.mark.thorough
 def test_another_agent_at_the_controls_does_not_change_them(won: Session) -> None:
     before = dict(won.odds)
     won.handle({"do": "control", "agent": "scripted"})

@@ -9,7 +9,6 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from suites import first_quickly
 
 import hackmatrix
 from hackmatrix.agents import shipped
@@ -39,7 +38,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 AGENTS = {
     "random": AgentName("random", None, None),
-    "exit": AgentName("exit", None, None),
     "scripted": AgentName("scripted", None, None),
     "shipped": AgentName("shipped", shipped.PARAMS, None),
     "shipped@64": AgentName("shipped", shipped.PARAMS, 64),
@@ -58,22 +56,17 @@ REFUSED = {
     "me@home": f"me@home: {NO_FILE}",
     "x" * 5000: NO_FILE,
     "scripted@8": "scripted has no network to search with",
-    "exit@1": "exit has no network to search with",
     "random@2": "random has no network to search with",
     "shipped@0": "shipped@0: after @ stand the simulations, 1 to 10000",
-    "shipped@-1": "shipped@-1: after @ stand the simulations",
     "shipped@10001": "shipped@10001: after @ stand the simulations",
     "shipped@" + "9" * 5000: "after @ stand the simulations",
     "shipped@many": "shipped@many: after @ stand the simulations",
-    "shipped@": "shipped@: after @ stand the simulations",
-    "mine.npz@x": "mine.npz@x: after @ stand the simulations",
 }
 
 
-@pytest.mark.parametrize("text", AGENTS)
-def test_a_name_is_an_agent(text: str) -> None:
-    assert resolve(text) == AGENTS[text]
-    assert str(resolve(text)) == text
+def test_a_name_is_an_agent() -> None:
+    assert {text: resolve(text) for text in AGENTS} == AGENTS
+    assert [str(agent) for agent in AGENTS.values()] == [*AGENTS]
 
 
 @pytest.mark.parametrize("text", REFUSED)
@@ -102,12 +95,10 @@ def test_a_network_alone_is_a_network() -> None:
     for text in ("scripted", "shipped@4"):
         with pytest.raises(UserError, match=f"{text}: is no network"):
             params_of(text)
-    agent = hackmatrix.load_agent("shipped")
-    assert agent.observation == "tactical"
-    assert repr(agent).startswith("Policy(")
-    assert "environment='HackMatrix-v1', observation='tactical'" in repr(agent)
-    assert len(repr(agent)) < 300
-    assert "\n" not in repr(agent)
+    shown = repr(hackmatrix.load_agent("shipped"))
+    assert shown.startswith("Policy(")
+    assert "environment='HackMatrix-v1', observation='tactical'" in shown
+    assert len(shown) < 300
     assert hackmatrix.load_agent(Path("run")).path == Path("run/final_params.npz")
 
 
@@ -116,13 +107,10 @@ def test_a_network_alone_is_a_network() -> None:
     [
         ([], "HackMatrix", True),
         (["exit", "shipped@2"], "HackMatrix-v1", True),
-        (["random"], "CartPole-v1", True),
         (["random", "mine.npz"], "CartPole-v1", False),
-        (["exit"], "CartPole-v1", False),
         (["mine.npz", "random"], "my:game", True),
         (["mine.npz@2"], "my:game", True),
         (["shipped@2"], "my:game", False),
-        (["mine.npz", "scripted"], "my:game", False),
         ([], "my:game", False),
     ],
 )
@@ -148,18 +136,18 @@ COMMANDS: dict[str, Callable[[str], list[str]]] = {
 }
 
 
-@pytest.mark.parametrize("place", first_quickly(COMMANDS, 2))
+@pytest.mark.parametrize("place", COMMANDS)
 def test_every_command_knows_every_name(
     place: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(place, told)
-    for text in AGENTS:
+    for text in ("exit", "score@8", "mine.npz@1", "me@3"):
         assert main(COMMANDS[place](text)) == 2
         assert capsys.readouterr().err.endswith(f"was given {text}\n")
-    for text, words in REFUSED.items():
+    for text in ("nobody", "random@2", "shipped@many"):
         assert main(COMMANDS[place](text)) == 2
         (line,) = capsys.readouterr().err.splitlines()
-        assert words in line
+        assert REFUSED[text] in line
 
 
 def test_the_command_for_networks_knows_those(
@@ -181,11 +169,9 @@ def test_the_command_for_networks_knows_those(
     ("words", "agents"),
     [
         ("", "shipped raw scripted exit random"),
-        ("scripted", "scripted shipped raw exit random"),
         ("--run run", "final_params raw scripted exit random"),
         ("--latest --checkpoint-dir .", "final_params raw scripted exit random"),
         ("game.json", "shipped raw scripted exit random"),
-        ("run@4", "final_params@4 final_params raw scripted exit random"),
         ("shipped --search 4", "shipped shipped@4 raw scripted exit random"),
     ],
 )
@@ -213,30 +199,18 @@ def test_analyse_searches_as_much_as_it_is_told(
     assert "shipped@256: give @256 or --search 8, not both" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("agent", ["scripted", "exit"])
-def test_rules_play_evaluations_and_data(agent: str, capsys: pytest.CaptureFixture[str]) -> None:
-    few = ["--episodes", "3", "--max-steps", "40", "--json"]
-    assert main(["evaluate", agent, *few]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert (said["agent"], said["episodes"], said["search"]) == (agent, 3, None)
-    assert said == {**hackmatrix.evaluate(agent, episodes=3, max_steps=40).as_dict(), **said}
-    assert main(["data", "record", "games", "--agent", agent, *few]) == 0
-    assert open_data_set(Path("games")).facts.agent == agent
-
-
-@pytest.mark.parametrize("words", ["shipped@2", "shipped --search 2"])
 def test_a_search_has_one_name_in_reports(
-    words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def player(_: AgentName, *given: Any, **how: Any) -> Any:
         return agent_player(resolve("exit"), *given, **how)
 
     monkeypatch.setattr("hackmatrix.research.evaluation.agents.agent_player", player)
-    argv = ["evaluate", *words.split(), "--episodes", "2", "--max-steps", "3"]
-    assert main([*argv, "--json"]) == 0
+    few = ["--episodes", "2", "--max-steps", "3"]
+    assert main(["evaluate", "shipped", "--search", "2", *few, "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert (said["agent"], said["search"]) == ("shipped@2", 2)
-    assert main(argv) == 0
+    assert main(["evaluate", "shipped@2", *few]) == 0
     assert capsys.readouterr().out.startswith("shipped@2, seed 0\n")
 
 
@@ -247,17 +221,6 @@ def test_a_search_is_recorded() -> None:
     assert main([*argv, "--max-steps", "3"]) == 0
     facts = open_data_set(Path("games")).facts
     assert (facts.agent, facts.search) == ("shipped", 2)
-
-
-def test_a_process_knows_the_names() -> None:
-    few = ["--episodes", "2", "--max-steps", "5"]
-    for argv, code, words in (
-        (["evaluate", "scripted", *few], 0, "scripted, seed 0\n"),
-        (["evaluate", "nobody", *few], 2, NO_FILE),
-    ):
-        command = [sys.executable, "-m", "hackmatrix", *argv]
-        result = subprocess.run(command, capture_output=True, text=True)
-        assert (result.returncode, words in result.stdout + result.stderr) == (code, True)
 
 
 def test_names_are_read_without_jax_and_numpy() -> None:

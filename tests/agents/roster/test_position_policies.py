@@ -22,27 +22,20 @@ from hackmatrix.agents.roster.session_agents import cast, newest_run
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.registry import make_environment
 from hackmatrix.game.engine import Game
-from hackmatrix.game.foresight.features import features
 from hackmatrix.runs.params import save_params
 
+MLP = NetworkConfig(hidden_dim=8)
 
-def random_params(layout: str, hidden: int = 8) -> dict[str, Any]:
+
+def random_params(layout: str, config: NetworkConfig = MLP) -> dict[str, Any]:
+    network = make_network(make_environment("HackMatrix-v1", layout), config)
     rng = np.random.default_rng(0)
-    sizes = [(len(features(Game.new(0).observation(), layout)), hidden), (hidden, hidden)]
-    sizes += [(hidden, 28), (hidden, 1)]
-    return {
-        "params": {
-            f"Dense_{i}": {
-                "kernel": rng.normal(size=size).astype(np.float32),
-                "bias": rng.normal(size=size[1]).astype(np.float32),
-            }
-            for i, size in enumerate(sizes)
-        }
-    }
+    shapes: dict[str, Any] = jax.eval_shape(network.init, jax.random.key(0))
+    return jax.tree.map(lambda x: np.float32(0.1 * rng.normal(size=x.shape)), shapes)
 
 
 def about(**settings: Any) -> dict[str, Any]:
-    config = {**NetworkConfig(hidden_dim=8).__dict__, "observation": "full", **settings}
+    config = {**MLP.__dict__, "observation": "full", **settings}
     return {"environment": "HackMatrix-v1", "config": config}
 
 
@@ -55,7 +48,10 @@ def positions() -> list[Game]:
     return [game for game in games if game.valid_actions()]
 
 
-@pytest.mark.parametrize(("layout", "activation"), [("full", "relu"), ("classic", "tanh")])
+@pytest.mark.parametrize(
+    ("layout", "activation"),
+    [("classic", "relu"), pytest.param("full", "tanh", marks=pytest.mark.thorough)],
+)
 def test_the_forward_pass_is_the_networks(layout: str, activation: str, tmp_path: Path) -> None:
     path = tmp_path / "params.npz"
     save_params(path, random_params(layout), about(observation=layout, activation=activation))
@@ -71,17 +67,15 @@ def test_the_forward_pass_is_the_networks(layout: str, activation: str, tmp_path
     np.testing.assert_allclose(with_jax[0], found, rtol=1e-4, atol=1e-4)
 
 
-def watch(path: Path) -> str:
-    """A program that watches an agent for five steps and tells whether JAX was loaded."""
-    return f"""
+WATCH = """
 import sys
-from pathlib import Path
 from hackmatrix.agents.roster.names import resolve
 from hackmatrix.agents.roster.session_agents import cast
 from hackmatrix.game.engine.replay import GameId
 from hackmatrix.ui.session.session import Session
-session = Session(GameId(0), cast(resolve({str(path)!r})))
-print(len(session.handle({{"do": "agent", "steps": 5}})["added"]), "jax" in sys.modules)
+for path in sys.argv[1:]:
+    session = Session(GameId(0), cast(resolve(path)))
+    print(len(session.handle({"do": "agent", "steps": 5})["added"]), "jax" in sys.modules)
 """
 
 
@@ -97,10 +91,7 @@ NETWORKS = [
 
 
 def saved(path: Path, config: NetworkConfig, layout: str) -> Path:
-    """A file of fresh params of a network, with some weight in its heads."""
-    network = make_network(make_environment("HackMatrix-v1", layout), config)
-    params = jax.tree.map(lambda x: 3 * np.asarray(x), jax.jit(network.init)(jax.random.key(0)))
-    save_params(path, params, about(**config.__dict__, observation=layout))
+    save_params(path, random_params(layout, config), about(**config.__dict__, observation=layout))
     return path
 
 
@@ -134,19 +125,11 @@ def test_the_forward_pass_of_every_network_is_the_networks(
         game.step(rng.choice(game.valid_actions()))
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("config", NETWORKS[1:4], ids=str)
-def test_watching_other_networks_loads_no_jax(config: NetworkConfig, tmp_path: Path) -> None:
-    path = saved(tmp_path / "params.npz", config, "full")
-    result = subprocess.run([sys.executable, "-c", watch(path)], capture_output=True, text=True)
-    assert (result.stdout, result.stderr) == ("5 False\n", "")
-
-
-def test_watching_an_mlp_loads_no_jax(tmp_path: Path) -> None:
-    path = tmp_path / "params.npz"
-    save_params(path, random_params("full"), about())
-    result = subprocess.run([sys.executable, "-c", watch(path)], capture_output=True, text=True)
-    assert (result.stdout, result.stderr) == ("5 False\n", "")
+def test_watching_loads_no_jax(tmp_path: Path) -> None:
+    files = [saved(tmp_path / f"{i}.npz", NETWORKS[i], "full") for i in range(5)]
+    command = [sys.executable, "-c", WATCH, *map(str, files)]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert (result.stdout, result.stderr) == (5 * "5 False\n", "")
 
 
 def test_a_run_gives_all_its_checkpoints(tmp_path: Path) -> None:
@@ -183,18 +166,12 @@ def test_what_is_no_agent_is_refused_in_one_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        (
-            {"observation": "smell"},
-            r"observation must be one of classic, full, tactical, got 'smell'",
-        ),
+        ({"observation": "smell"}, "observation must be one of classic, full, tactical, got 'sme"),
         (
             {"observation": "classic"},
-            r"params.Dense_0.kernel is \[1946, 8\], the network mlp for HackMatrix-v1 wants "
-            r"\[1545, 8\]",
+            r"params.Dense_0.kernel is \[1946, 8\], the network mlp .* wants \[1545, 8\]",
         ),
-        ({"num_layers": 3}, r"params.Dense_2.bias is \[28\], the network mlp .* wants \[8\]"),
         ({"layer_norm": True}, r"params.LayerNorm_0.bias is missing"),
-        ({"architecture": "gru"}, r"params.Dense_2.bias is \[28\], the network gru"),
         ({"architecture": "cells"}, r"params.Dense_0.bias is \[8\], the network cells .* none"),
         ({"architecture": "smell"}, r"is of the network 'smell', which this version lacks"),
     ],

@@ -108,7 +108,16 @@ def test_it_is_prepared_once_and_who_asks_meanwhile_waits(monkeypatch: pytest.Mo
     assert (len(answers), made) == (1, [1])
 
 
-def test_nobody_waits_for_it_when_the_page_ends_and_its_process_ends_too() -> None:
+def test_nobody_waits_for_it_when_the_page_ends_and_its_process_ends_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started: list[SearchProcess] = []
+
+    def start(*given: Any) -> SearchProcess:
+        started.append(SearchProcess(*given))
+        return started[-1]
+
+    monkeypatch.setattr(searching, "SearchProcess", start)
     make = Searching("shipped@4", shipped.PARAMS, 4)
     make.prepare()
     (process,) = multiprocessing.active_children()
@@ -117,15 +126,9 @@ def test_nobody_waits_for_it_when_the_page_ends_and_its_process_ends_too() -> No
         make()
     process.join(60)
     assert not process.is_alive()
-
-
-def test_a_process_that_was_ended_is_told() -> None:
-    process = SearchProcess(shipped.PARAMS, 4)
-    threading.Timer(0.1, process.stop).start()
-    with pytest.raises(UserError, match="the process that searches has ended"):
-        process.wait()
-    with pytest.raises(UserError, match="the process that searches has ended"):
-        process.ask(b"", [], [])
+    for ask in (started[0].wait, lambda: started[0].ask(b"", [], [])):
+        with pytest.raises(UserError, match="the process that searches has ended"):
+            ask()
 
 
 def test_a_network_that_can_not_be_searched_is_refused_at_once(tmp_path: Path) -> None:

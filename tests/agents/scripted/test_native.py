@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from lockstep_starts import full, new, quiet, rich
 from strategies import Data, legal_states
@@ -59,17 +59,17 @@ def check(records: list[bytes]) -> None:
 
 @pytest.mark.parametrize("rich_player", [False, True])
 def test_choices_in_games_are_the_same(rich_player: bool) -> None:
-    records = list(positions(21, 8, rich_player=rich_player))
-    assert len(records) > 40
+    records = list(positions(21, 4, rich_player=rich_player))
+    assert len(records) > 20
     check(records)
 
 
-@pytest.mark.thorough
 def test_choices_in_made_up_positions_are_the_same() -> None:
-    check(made(3, 20))
+    check(made(3, 3))
 
 
 @pytest.mark.thorough
+@settings(max_examples=40)
 @given(legal_states(), st.sets(st.integers(0, NUM_ACTIONS - 1), max_size=8))
 def test_choices_in_any_position_are_the_same(data: Data, forbidden: set[int]) -> None:
     record = observe(Game.from_dict(data).state)
@@ -85,7 +85,7 @@ def test_choices_in_many_positions_are_the_same() -> None:
 
 
 def test_games_are_evaluated_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    how = {"episodes": 2, "seed": 4, "max_steps": 150}
+    how = {"episodes": 2, "seed": 4, "max_steps": 60}
     fast = hackmatrix.evaluate("scripted", **how)
     monkeypatch.setattr(native, "available", False)
     assert hackmatrix.evaluate("scripted", **how).accounts == fast.accounts

@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies import Data, legal_states
 
@@ -70,6 +70,7 @@ def test_what_is_hidden_changes_no_choice() -> None:
     assert changed > 100
 
 
+@settings(max_examples=25)
 @given(legal_states(), st.sets(st.integers(0, FIRST_PROGRAM + len(PROGRAMS) - 1), max_size=6))
 def test_choices_are_valid_and_not_what_is_forbidden(data: Data, forbidden: set[int]) -> None:
     state = Game.from_dict(data).state
@@ -90,7 +91,7 @@ def stages(stream: int, episode: int) -> int:
 
 @pytest.mark.thorough
 def test_it_plays_far_better_than_walking_to_the_exit() -> None:
-    assert sum(stages(14, episode) for episode in range(4)) >= 4 * 3  # walking: 1.9
+    assert sum(stages(14, episode) for episode in range(2)) >= 2 * 3  # walking: 1.9
 
 
 @pytest.mark.slow

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from paths import CONFIGS
-from tpu_world import FakeGcloud
+from tpu_world import FakeGcloud, GcloudInProcess
 
 from hackmatrix.cli.main import main
 from hackmatrix.cli.tpu import SUBCOMMANDS
 from hackmatrix.cloud.tpu.description import read_description
+from hackmatrix.cloud.tpu.gcloud import CommandResult, Gcloud
 
 GIVEN = {
     "name": "mine",
@@ -53,6 +53,27 @@ def called(capsys: pytest.CaptureFixture[str]) -> Called:
     return call
 
 
+@pytest.fixture
+def gcloud(gcloud: FakeGcloud, monkeypatch: pytest.MonkeyPatch) -> FakeGcloud:
+    """It answers in this process, which is much faster than in one for each call."""
+
+    class Here(GcloudInProcess):
+        folder = gcloud.folder
+
+        def run(self, argv: list[str], **how: Any) -> CommandResult:
+            return Gcloud.run(self, argv) if self.dry_run else super().run(argv, **how)
+
+        def show(self, argv: list[str], *, terminal: bool = False) -> CommandResult:
+            assert self.dry_run or not terminal
+            result = self.run(argv)
+            sys.stdout.write(result.out)
+            sys.stderr.write(result.err)
+            return result
+
+    monkeypatch.setattr("hackmatrix.cli.tpu.Gcloud", Here)
+    return gcloud
+
+
 def test_help_lists_every_subcommand(called: Called) -> None:
     code, out, _ = called("--help")
     assert code == 0
@@ -63,12 +84,9 @@ def test_help_lists_every_subcommand(called: Called) -> None:
 
 
 def test_help_is_quick_because_it_imports_no_jax() -> None:
-    code = (
-        "import sys; from hackmatrix.cli.main import main; main(['tpu', '--help']); "
-        "print([n for n in ('jax', 'numpy', 'flax') if n in sys.modules], file=sys.stderr)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stderr == "[]\n"
+    code = "import sys; from hackmatrix.cli.main import main; main(['tpu', '--help']); "
+    code += "sys.exit(bool({'jax', 'numpy', 'flax'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -78,7 +96,6 @@ def test_help_is_quick_because_it_imports_no_jax() -> None:
         ({"project": "YOUR-PROJECT"}, "project must be the id of a project"),
         ({"zone": "mars"}, "zone must be a zone, such as us-central2-b, got 'mars'"),
         ({"type": "v4-9"}, "type v4-9: there is none of this size"),
-        ({"type": "a100"}, "type must be one of v3-N, v4-N"),
         ({"name": "My TPU"}, "name must be up to 50 small letters"),
         ({"bucket": "s3://x"}, "bucket must be as gs://my-bucket"),
         ({"bucket": "gs://b$(reboot)"}, "bucket must be as gs://my-bucket"),
@@ -118,9 +135,7 @@ def test_a_wrong_description_is_one_line(
         (("list", "x.yaml", "--", "ls"), "only `hackmatrix tpu ssh FILE -- COMMAND`"),
     ],
 )
-def test_a_wrong_command_line_is_one_line(
-    words: tuple[str, ...], message: str, called: Called
-) -> None:
+def test_a_wrong_command_is_one_line(words: tuple[str, ...], message: str, called: Called) -> None:
     code, _, err = called(*words)
     assert code == 2
     assert message in err
@@ -133,7 +148,7 @@ def test_without_gcloud_it_says_what_to_install(
     path = file()
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
-    for name in ("list", "status", "delete", "train", "create", "ssh", "attach"):
+    for name in ("list", "train", "attach"):
         code, out, err = called(name, path)
         assert code == 1
         assert "gcloud is not installed: install the Google Cloud CLI" in err
@@ -155,21 +170,6 @@ def test_dry_runs_run_and_write_nothing(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-@pytest.mark.usefixtures("gcloud")
-def test_a_tpu_without_a_price_costs_nothing(file: Callable[..., str], called: Called) -> None:
-    assert "it will cost nothing; " in called("create", file(price=0), "--dry-run")[1]
-
-
-@pytest.mark.usefixtures("gcloud")
-def test_lines_are_printed_before_they_run_and_their_output_is_shown(
-    file: Callable[..., str], called: Called
-) -> None:
-    code, out, err = called("delete", file())
-    assert code == 1
-    assert "$ gcloud compute tpus queued-resources describe mine" in out
-    assert "it is not there" in err
-
-
 def test_a_tpu_for_a_limited_time_comes_from_the_queue_alone(
     gcloud: FakeGcloud, file: Callable[..., str], called: Called
 ) -> None:
@@ -187,9 +187,7 @@ def test_a_tpu_for_a_limited_time_comes_from_the_queue_alone(
     assert f"it will cost {price}" in out
 
 
-def test_errors_of_gcloud_are_explained(
-    gcloud: FakeGcloud, file: Callable[..., str], called: Called
-) -> None:
+def test_errors_are_explained(gcloud: FakeGcloud, file: Callable[..., str], called: Called) -> None:
     text = "User does not have permission to submit requests for accelerator type v4-8"
     gcloud.change(fail={"queued-resources create": [text]})
     code, _, err = called("create", file())
@@ -199,27 +197,18 @@ def test_errors_of_gcloud_are_explained(
     assert f"`hackmatrix tpu quota {file()}`" in err
 
 
-def test_a_bucket_that_is_there_already_is_fine(
-    gcloud: FakeGcloud, file: Callable[..., str], called: Called
-) -> None:
-    text = "HTTPError 409: You already own it."
-    gcloud.change(fail={"buckets create": [text]})
-    account = "train@hack-matrix.iam.gserviceaccount.com"
-    assert called("init", file(service_account=account))[0] == 0
-    assert gcloud.calls[-1][:3] == ["storage", "buckets", "add-iam-policy-binding"]
-    gcloud.change(fail={"services enable": ["PERMISSION_DENIED: no"]})
-    assert called("init", file())[0] == 1
-
-
 def test_the_machines_may_write_to_the_bucket_and_delete_their_tpu(
     gcloud: FakeGcloud, file: Callable[..., str], called: Called
 ) -> None:
-    gcloud.change(project_number=123456)
+    already = {"buckets create": ["HTTPError 409: You already own it."]}
+    gcloud.change(project_number=123456, fail=already)
     assert called("init", file())[0] == 0
     member = "--member=serviceAccount:123456-compute@developer.gserviceaccount.com"
     grants = [call for call in gcloud.calls if member in call]
     assert [call[-1] for call in grants] == ["--condition=None", "--role=roles/storage.objectAdmin"]
     assert "--role=roles/tpu.admin" in grants[0]
+    gcloud.change(fail={"services enable": ["PERMISSION_DENIED: no"]})
+    assert called("init", file())[0] == 1
 
 
 def test_quotas_are_a_table(gcloud: FakeGcloud, file: Callable[..., str], called: Called) -> None:
@@ -253,17 +242,7 @@ def test_a_bucket_without_packages_is_no_error(
     assert called("images", file())[0] == 1
 
 
-def test_a_command_that_hosts_do_not_know_is_no_missing_gcloud(
-    gcloud: FakeGcloud, file: Callable[..., str], called: Called
-) -> None:
-    gcloud.change(fail={"tpu-vm ssh": [[127, "bash: nope: command not found"]]})
-    code, _, err = called("ssh", file(), "--", "nope")
-    assert code == 1
-    assert "command not found" in err
-    assert "not installed" not in err
-
-
-def test_by_hand_from_nothing_to_nothing(
+def test_by_hand_from_start_to_end(
     gcloud: FakeGcloud, file: Callable[..., str], called: Called
 ) -> None:
     path = file()
@@ -279,19 +258,29 @@ def test_by_hand_from_nothing_to_nothing(
     assert gcloud.calls[-1][-1] == "--command=tmux list-sessions"
     assert called("ssh", path, "--worker", "1", "--", "ls; pwd")[0] == 0
     assert gcloud.calls[-1][-3:] == ["--worker=1", "--quiet", "--command=ls; pwd"]
+    gcloud.change(fail={"tpu-vm ssh": [[127, "bash: nope: command not found"]]})
+    code, _, err = called("ssh", path, "--", "nope")
+    assert code == 1
+    assert "command not found" in err
+    assert "not installed" not in err  # that would be gcloud
     assert called("fetch", path)[0] == 0
     assert called("delete", path)[0] == 0
     assert gcloud.world["queue"] is None
+    code, _, err = called("delete", path)
+    assert code == 1
+    assert "it is not there" in err
 
 
 @pytest.mark.thorough
 def test_a_run_in_processes(
     gcloud: FakeGcloud, file: Callable[..., str], called: Called, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("hackmatrix.cli.tpu.Gcloud", Gcloud)
     monkeypatch.setattr("hackmatrix.cli.tpu.sleep", lambda _: None)
     gcloud.change(events={"5": {"hosts": "ended", "code": 0}})
     code, out, _ = called("run", file())
     assert code == 0
+    assert "$ gcloud compute tpus queued-resources describe mine" in out
     assert out.endswith("the run is here\n")
     assert gcloud.actions == ["create", "set up", "train", "rsync", "delete"]
     # Again: nothing is left to do.
@@ -314,7 +303,7 @@ def test_ctrl_c_says_how_to_go_on(
 
 
 @pytest.mark.usefixtures("gcloud")
-def test_two_runs_of_one_tpu_do_not_meet(
+def test_runs_of_one_tpu_do_not_meet(
     file: Callable[..., str], called: Called, tmp_path: Path
 ) -> None:
     from filelock import FileLock
@@ -327,7 +316,7 @@ def test_two_runs_of_one_tpu_do_not_meet(
     assert "another `hackmatrix tpu run` of mine is under way here" in err
 
 
-def test_an_end_date_that_passed_makes_no_tpu(
+def test_a_passed_end_makes_no_tpu(
     gcloud: FakeGcloud, file: Callable[..., str], called: Called
 ) -> None:
     code, _, err = called("create", file(end_date="2026-02-28"))
@@ -338,23 +327,19 @@ def test_an_end_date_that_passed_makes_no_tpu(
 
 
 @pytest.mark.usefixtures("gcloud")
-def test_odd_zones_and_spot_without_a_bucket_are_warned_of(
-    file: Callable[..., str], called: Called
-) -> None:
+def test_odd_zones_and_spot_alone_are_warned_of(file: Callable[..., str], called: Called) -> None:
     out = called("create", file(zone="europe-west4-b", bucket=None), "--dry-run")[1]
     assert "warning: no v4 is known in europe-west4-b: us-central2-b" in out
     assert "warning: spot without bucket: what is trained is lost" in out
+    assert "it will cost nothing; " in called("create", file(price=0), "--dry-run")[1]
 
 
-def test_flags_override_the_file(file: Callable[..., str], called: Called) -> None:
+def test_flags_override_the_file_and_yaml_may_read_a_date(
+    file: Callable[..., str], called: Called, tmp_path: Path
+) -> None:
     out = called("list", file(), "--zone", "us-east1-d", "--dry-run")[1]
     assert "--zone=us-east1-d" in out
     assert "--spot" not in called("create", file(), "--no-spot", "--dry-run")[1]
-
-
-def test_yaml_reads_dates_as_dates(tmp_path: Path) -> None:
-    path = tmp_path / "x.yaml"
-    text = (CONFIGS / "tpu" / "spot_tpu.yaml").read_text().replace("YOUR-PROJECT", "hack-matrix")
-    text = text.replace("YOUR-BUCKET", "my-bucket").replace("# end_date", "end_date")
-    path.write_text(text)
-    assert read_description(path, {}).end_date == "2026-12-31"
+    with Path(file()).open("a") as more:
+        more.write("end_date: 2026-12-31\n")
+    assert read_description(tmp_path / "my-tpu.yaml", {}).end_date == "2026-12-31"

@@ -14,24 +14,25 @@ import pytest
 from hackmatrix.cloud.tpu.gcloud import NO_GCLOUD, TIMED_OUT, Gcloud
 
 
-def test_each_line_is_printed_before_it_runs_and_looks_once() -> None:
+def test_lines_are_printed_before_they_run_and_looks_once() -> None:
     told: list[str] = []
     gcloud = Gcloud(told.append)
     for _ in range(2):
         gcloud.run(["echo", "a b"])
         gcloud.run(["true", "look"], quiet=True)
     assert told == ["$ echo 'a b'", "$ true look", "$ echo 'a b'"]
+    dry = Gcloud(told.append, dry_run=True)
+    assert dry.run(["no-such-gcloud"]).code == dry.show(["no-such-gcloud"]).code == 0
+    assert told[3:] == ["$ no-such-gcloud"] * 2
 
 
 def test_output_and_exit_code() -> None:
     gcloud = Gcloud(lambda _: None)
     assert gcloud.run(["sh", "-c", "echo out; echo err >&2; exit 3"]) == (3, "out\n", "err\n")
     assert gcloud.show(["sh", "-c", "echo err >&2; exit 3"]) == (3, "", "err\n")
-
-
-def test_a_command_that_hangs_is_ended() -> None:
-    result = Gcloud(lambda _: None).run(["sleep", "60"], timeout=0.05)
-    assert result == (TIMED_OUT, "", "ERROR: timed out after 0.05 s")
+    hung = gcloud.run(["sleep", "60"], timeout=0.05)
+    assert hung == (TIMED_OUT, "", "ERROR: timed out after 0.05 s")
+    assert gcloud.run(["no-such-gcloud"]) == gcloud.show(["no-such-gcloud"]) == NO_GCLOUD
 
 
 @pytest.mark.parametrize("way", ["timeout", "ctrl+c"])
@@ -73,17 +74,3 @@ def is_running(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
-
-
-def test_a_command_that_is_not_there() -> None:
-    gcloud = Gcloud(lambda _: None)
-    assert gcloud.run(["no-such-gcloud"]) == NO_GCLOUD
-    assert gcloud.show(["no-such-gcloud"]) == NO_GCLOUD
-
-
-def test_a_dry_run_runs_nothing() -> None:
-    told: list[str] = []
-    gcloud = Gcloud(told.append, dry_run=True)
-    assert gcloud.run(["no-such-gcloud"]).code == 0
-    assert gcloud.show(["no-such-gcloud"]).code == 0
-    assert told == ["$ no-such-gcloud"] * 2

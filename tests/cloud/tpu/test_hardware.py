@@ -10,11 +10,8 @@ from hackmatrix.core.errors import UserError
     ("text", "type_", "chips", "hosts", "machine"),
     [
         ("v4-8", "v4-8", 4, 1, "ct4p-hightpu-4t"),
-        ("v4-16", "v4-16", 8, 2, "ct4p-hightpu-4t"),
-        ("v4-32", "v4-32", 16, 4, "ct4p-hightpu-4t"),
         ("v4-64", "v4-64", 32, 8, "ct4p-hightpu-4t"),
         ("v3-8", "v3-8", 4, 1, "ct3-hightpu-4t"),
-        ("v3-32", "v3-32", 16, 4, "ct3-hightpu-4t"),
         ("v5e-8", "v5litepod-8", 8, 1, "ct5lp-hightpu-8t"),
         ("v5litepod-64", "v5litepod-64", 64, 16, "ct5lp-hightpu-4t"),
         ("v5p-16", "v5p-16", 8, 2, "ct5p-hightpu-4t"),
@@ -34,18 +31,13 @@ def test_there_is_no_such_type(text: str) -> None:
         slice_of(text)
 
 
-# Rows of the quota table of S1: zone, type as it is spoken of, name in the API.
-QUOTA = (
-    ("us-central2-b", "v4", "v4-8", "tpu-ubuntu2204-base"),
-    ("us-central1-a", "v5e", "v5litepod-8", "v2-alpha-tpuv5-lite"),
-    ("europe-west4-a", "v6e", "v6e-8", "v2-alpha-tpuv6e"),
-    ("europe-west4-b", "v5e", "v5litepod-8", "v2-alpha-tpuv5-lite"),
-    ("us-east1-d", "v6e", "v6e-8", "v2-alpha-tpuv6e"),
-)
-
-
-@pytest.mark.parametrize(("zone", "family", "type_", "runtime"), QUOTA)
-def test_every_row_of_the_quota_table(zone: str, family: str, type_: str, runtime: str) -> None:
-    assert slice_of(type_).family == family
-    assert zone in FAMILIES[family].zones
-    assert FAMILIES[family].runtime == runtime
+def test_rows_of_the_quota_table() -> None:
+    """Of S1: zone, type as it is spoken of, name in the API, runtime."""
+    for zone, family, type_, runtime in (
+        ("us-central2-b", "v4", "v4-8", "tpu-ubuntu2204-base"),
+        ("us-central1-a", "v5e", "v5litepod-8", "v2-alpha-tpuv5-lite"),
+        ("europe-west4-a", "v6e", "v6e-8", "v2-alpha-tpuv6e"),
+    ):
+        assert slice_of(type_).family == family
+        assert zone in FAMILIES[family].zones
+        assert FAMILIES[family].runtime == runtime

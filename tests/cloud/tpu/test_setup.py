@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from datetime import date, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from paths import ROOT
@@ -139,16 +140,16 @@ def host(tmp_path: Path, repo: Path, make: Callable[..., Description]) -> Host:
     return Host(tmp_path / "host", make(repo=f"file://{repo}"))
 
 
-def test_a_bare_machine_is_set_up_and_its_packages_are_kept_in_the_bucket(
-    host: Host, repo: Path
+def test_a_bare_machine_is_set_up_and_takes_new_code_when_it_is_to(
+    host: Host, repo: Path, tmp_path: Path, make: Callable[..., Description]
 ) -> None:
     done = host.set_up()
     assert done.returncode == 0, done.stderr
-    head = git(repo, "rev-parse", "HEAD")
-    assert done.stdout.strip().endswith(f"ready: {head}")
-    assert (host.place / "ready").read_text().strip() == head
+    old = git(repo, "rev-parse", "HEAD")
+    assert done.stdout.strip().endswith(f"ready: {old}")
+    assert host.ready == old
     calls = host.calls.read_text()
-    assert "pip wheel" in calls
+    assert "pip wheel" in calls  # the packages, which are kept in the bucket
     copies = [line for line in calls.splitlines() if line.startswith("gcloud storage rsync")]
     assert [line.split()[3].split("/")[3:5] for line in copies[::2]] == [
         ["hackmatrix", "wheels"],
@@ -161,43 +162,29 @@ def test_a_bare_machine_is_set_up_and_its_packages_are_kept_in_the_bucket(
     assert "\\" not in locked
     assert (host.place.parent / "site" / "hackmatrix.pth").read_text() == f"{host.place}/repo\n"
 
-
-def test_packages_in_the_bucket_are_taken_from_there(host: Host) -> None:
-    host.environment["CACHED"] = "1"
-    assert host.set_up().returncode == 0
-    calls = host.calls.read_text()
-    assert "pip wheel" not in calls
-    assert calls.count("gcloud storage rsync") == 2  # packages and compiled programs
-
-
-def test_again_it_does_nothing_until_it_is_to_take_new_code(host: Host, repo: Path) -> None:
-    host.set_up()
-    old = host.ready
-    host.calls.unlink()
     new = commit(repo)
+    host.calls.unlink()
     assert host.set_up().returncode == 0
     assert host.ready == old
     assert "rsync" not in host.calls.read_text()
+    # A TPU that is made anew takes the code that the run began with, and packages of the bucket.
+    another = Host(tmp_path / "another", make(repo=f"file://{repo}"))
+    another.environment["CACHED"] = "1"
+    assert another.set_up().returncode == 0
+    assert another.ready == old
+    calls = another.calls.read_text()
+    assert "pip wheel" not in calls
+    assert calls.count("gcloud storage rsync") == 2  # packages and compiled programs
+
     assert host.set_up("update").returncode == 0
     assert host.ready == new
     assert "uv venv" not in host.calls.read_text()
-
-
-def test_a_tpu_that_is_made_anew_takes_the_code_that_the_run_began_with(
-    host: Host, repo: Path, tmp_path: Path, make: Callable[..., Description]
-) -> None:
-    host.set_up()
-    new = commit(repo)
-    another = Host(tmp_path / "another", make(repo=f"file://{repo}"))
-    assert another.set_up().returncode == 0
-    assert another.ready == host.ready != new
-    host.set_up("update")
     third = Host(tmp_path / "third", make(repo=f"file://{repo}"))
     assert third.set_up().returncode == 0
     assert third.ready == new
 
 
-def test_without_a_bucket_it_takes_the_newest_code(
+def test_alone_it_takes_the_newest_code(
     tmp_path: Path, repo: Path, make: Callable[..., Description]
 ) -> None:
     host = Host(tmp_path / "host", make(repo=f"file://{repo}", bucket=None))
@@ -223,19 +210,10 @@ def test_the_code_of_a_folder_goes_through_the_bucket(
     assert host.ready == head
     assert (host.place / "repo" / "requirements.lock").exists()
     assert not (host.place / "repo" / "uncommitted.txt").exists()
-
-
-def test_a_set_up_that_does_not_get_the_new_code_keeps_the_old(
-    tmp_path: Path, repo: Path, make: Callable[..., Description]
-) -> None:
-    tpu = make(repo=str(repo))
-    upload, *_ = preparation.set_up(tpu)
-    host = Host(tmp_path / "host", tpu, git(repo, "rev-parse", "HEAD"))
-    subprocess.run([host.place.parent / "standins" / "gcloud", *upload[1:]], env=host.environment)
-    assert host.set_up().returncode == 0
+    # What does not get new code keeps the old.
     host.script = setup_script(tpu, "0123456789").replace(HOST_FOLDER, str(host.place))
     assert host.set_up("update").returncode != 0
-    assert host.ready
+    assert host.ready == head
     assert (host.place / "repo" / "requirements.lock").exists()
 
 
@@ -249,16 +227,14 @@ def test_a_commit_that_the_bucket_does_not_keep_is_not_trained(pin: str | None, 
     assert not (host.place / "ready").exists()
 
 
-def test_a_folder_that_is_no_repository_is_told(
-    tmp_path: Path, make: Callable[..., Description]
-) -> None:
+def test_what_is_no_repository_is_told(tmp_path: Path, make: Callable[..., Description]) -> None:
     with pytest.raises(UserError, match="not a git repository"):
         preparation.set_up(make(repo=str(tmp_path)))
     with pytest.raises(UserError, match="set bucket"):
         make(repo=".", bucket=None)
 
 
-def test_what_fails_says_so_and_is_not_ready(
+def test_what_fails_is_not_ready(
     tmp_path: Path, repo: Path, make: Callable[..., Description]
 ) -> None:
     host = Host(tmp_path / "host", make(repo=f"file://{repo}", branch="nope"))
@@ -306,24 +282,25 @@ class Watch:
         return self.host.calls.read_text() if self.host.calls.exists() else ""
 
 
-@pytest.mark.parametrize(("minutes", "deletes"), [(11 * 60, False), (12 * 60 + 5, True)])
-def test_an_idle_tpu_deletes_itself(
-    minutes: int, deletes: bool, tmp_path: Path, make: Callable[..., Description]
+@pytest.mark.parametrize(
+    ("changes", "minutes", "deletes"),
+    [({}, 11 * 60, False), ({}, 12 * 60 + 5, True), ({"bucket": None}, 99 * 60, False)],
+)
+def test_an_idle_tpu_deletes_itself_if_its_run_is_elsewhere(
+    changes: dict[str, Any],
+    minutes: int,
+    deletes: bool,
+    tmp_path: Path,
+    make: Callable[..., Description],
 ) -> None:
-    watch = Watch(tmp_path / "host", make())
+    watch = Watch(tmp_path / "host", make(**changes, spot=False))
     calls = watch.calls(watch.lines(), idle_minutes=minutes)
     assert ("queued-resources delete hackmatrix-train" in calls) == deletes
-    assert calls.count("jax-cache gs://my-bucket/hackmatrix/jax-cache/v4-8") == 1
+    kept = calls.count("jax-cache gs://my-bucket/hackmatrix/jax-cache/v4-8")
+    assert kept == (0 if changes else 1)
 
 
-def test_an_idle_tpu_without_a_bucket_keeps_its_run(
-    tmp_path: Path, make: Callable[..., Description]
-) -> None:
-    watch = Watch(tmp_path / "host", make(bucket=None, spot=False))
-    assert watch.calls(watch.lines(), idle_minutes=99 * 60) == ""
-
-
-def test_only_the_first_host_deletes_the_tpu(
+def test_after_the_end_date_the_first_host_deletes_the_tpu(
     tmp_path: Path, make: Callable[..., Description]
 ) -> None:
     for name, deletes in (("t-w-0", True), ("t-v-0123-w0", True), ("t-w-1", False)):
@@ -331,16 +308,14 @@ def test_only_the_first_host_deletes_the_tpu(
         assert ("delete" in watch.calls(watch.lines(end=NOW - HOUR))) == deletes
 
 
-def test_after_the_end_date_the_tpu_deletes_itself(
-    tmp_path: Path, make: Callable[..., Description]
-) -> None:
+def test_the_end_date_is_a_time_on_the_host(make: Callable[..., Description]) -> None:
     tpu = make(end_date="2026-11-22")
-    line = next(line for line in script_of(tpu).splitlines() if line.startswith("end="))
+    preparation.create(tpu)  # with the set-up that gcloud gets
+    text = (preparation.folder_of(tpu) / "setup.sh").read_text()
+    assert "VALUES" not in text
+    line = next(line for line in text.splitlines() if line.startswith("end="))
     end = datetime.fromtimestamp(int(line.removeprefix("end=")))
     assert (end.date(), end.hour) == (date(2026, 11, 23), 1)
-    for end, deletes in ((NOW - HOUR, True), (NOW + HOUR, False)):
-        watch = Watch(tmp_path / str(deletes), tpu)
-        assert ("delete" in watch.calls(watch.lines(end))) == deletes
 
 
 @pytest.mark.parametrize("later", [True, False])
@@ -362,22 +337,7 @@ def test_a_machine_that_restarts_keeps_the_end_date_of_its_last_set_up(
     assert "delete" not in watch.calls(start_up)
 
 
-def script_of(tpu: Description) -> str:
-    """The set-up script that gcloud gets."""
-    preparation.create(tpu)
-    return (preparation.folder_of(tpu) / "setup.sh").read_text()
-
-
-def test_values_are_quoted(make: Callable[..., Description]) -> None:
-    text = setup_script(make(branch="a+b"))
-    assert "branch=a+b\n" in text
-    assert "VALUES" not in text
-    assert subprocess.run(["bash", "-n"], input=text, text=True).returncode == 0
-
-
-def test_a_machine_that_is_not_set_up_says_so(
-    make: Callable[..., Description], tmp_path: Path
-) -> None:
+def test_a_bare_machine_says_so(make: Callable[..., Description], tmp_path: Path) -> None:
     text = look_command(make(), 0).replace(HOST_FOLDER, str(tmp_path))
     done = subprocess.run(["sh", "-c", text], capture_output=True, text=True)
     assert done.stdout == 'hackmatrix-tpu: {"state": "bare"}\n'

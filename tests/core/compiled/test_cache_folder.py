@@ -38,12 +38,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_only_files_of_the_cache_belong_to_it(folder: Path) -> None:
-    found = {entry.path.relative_to(folder).as_posix() for entry in cache_folder.entries(folder)}
-    assert found == set(OURS)
-
-
-def test_the_command_shows_the_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_shows_and_empties_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     now = (folder / OURS[0]).stat().st_mtime
     for days, name in enumerate(OURS):
         os.utime(folder / name, (now - days * 86_400, now - days * 86_400))
@@ -53,27 +48,19 @@ def test_the_command_shows_the_folder(folder: Path, capsys: pytest.CaptureFixtur
         "files     5 of programs, 0.0 MB",
         "used      last just now; the oldest 4 days ago",
     ]
-
-
-def test_the_command_empties_the_folder_of_what_the_cache_has_made(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
     assert main(["cache", "--empty"]) == 0
     said = capsys.readouterr().out
     assert said == f"removed 5 files of programs from {folder}: 0.0 MB freed\n"
     assert all((folder / name).is_file() for name in NOT_OURS)
     assert not any((folder / name).exists() for name in OURS)
-    assert main(["cache"]) == 0
-    assert "files     0 of programs, 0.0 MB" in capsys.readouterr().out
 
 
 def test_a_folder_that_is_not_there_is_empty(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv(cache_folder.VARIABLE, str(tmp_path / "nowhere"))
-    assert main(["cache"]) == 0
-    assert main(["cache", "--empty"]) == 0
-    assert "0 files" in capsys.readouterr().out
+    assert main(["cache"]) == main(["cache", "--empty"]) == 0
+    assert "files     0 of programs, 0.0 MB" in capsys.readouterr().out
     assert not list(tmp_path.iterdir())
 
 
@@ -93,11 +80,12 @@ def test_a_cache_that_is_off_or_elsewhere_is_said_so(
     assert why in capsys.readouterr().err
 
 
-def test_what_was_used_last_stays(folder: Path) -> None:
+def test_of_files_of_the_cache_those_stay_that_were_used_last(folder: Path) -> None:
     now = 1_700_000_000
     for age, name in enumerate(OURS):
         os.utime(folder / name, (now - age, now - 100))  # read later than written
     found = cache_folder.entries(folder)
+    assert {entry.path.relative_to(folder).as_posix() for entry in found} == set(OURS)
     assert cache_folder.least_recently_used(found, 5_000) == []
     unwanted = cache_folder.least_recently_used(found, 2_999)
     assert {entry.path.relative_to(folder).as_posix() for entry in unwanted} == set(OURS[2:])

@@ -9,29 +9,20 @@ import pytest
 
 from hackmatrix.core.devices.failed_backend import explain, tpu_holders
 
-pytestmark = pytest.mark.thorough
 
-
-@pytest.mark.parametrize(
-    ("command", "platform"),
-    [
-        ("evaluate --episodes 2", "tpu"),
-        ("train --output-dir run", "garbage"),
-        ("train --output-dir run", "cuda"),
-    ],
-)
-def test_a_command_says_it_in_a_line(tmp_path: Path, command: str, platform: str) -> None:
+@pytest.mark.thorough
+def test_a_command_says_it_in_a_line(tmp_path: Path) -> None:
     process = subprocess.run(
-        [sys.executable, "-m", "hackmatrix", *command.split()],
-        env=os.environ | {"JAX_PLATFORMS": platform},
+        [sys.executable, "-m", "hackmatrix", "train", "--output-dir", "run"],
+        env=os.environ | {"JAX_PLATFORMS": "tpu"},
         capture_output=True,
         text=True,
         cwd=tmp_path,
     )
     assert process.returncode == 2
     (line,) = process.stderr.splitlines()
-    assert f"JAX's backend '{platform}' does not start: " in line
-    assert f"JAX_PLATFORMS={platform} asks for it, JAX_PLATFORMS=cpu plays on the CPU" in line
+    assert "JAX's backend 'tpu' does not start: " in line
+    assert "JAX_PLATFORMS=tpu asks for it, JAX_PLATFORMS=cpu plays on the CPU" in line
     assert list(tmp_path.iterdir()) == []
 
 

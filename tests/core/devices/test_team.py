@@ -55,6 +55,10 @@ def no_signal() -> None:
     return None
 
 
+def follow_once(team: Team) -> Any:
+    return team.next_order(no_signal)
+
+
 def follow(team: Team) -> list[list[int]]:
     orders = [team.next_order(no_signal)]
     while not is_end(orders[-1]):
@@ -89,11 +93,7 @@ def test_the_leader_gets_to_know_of_a_signal() -> None:
         return team.next_order(lambda: signal.SIGTERM)
 
     assert run(lead, follow_once, stopped)[0] == signal.SIGTERM
-    assert run(lead, follow_once, follow_once)[0] is None
-
-
-def follow_once(team: Team) -> Any:
-    return team.next_order(no_signal)
+    assert run(lead, follow_once)[0] is None
 
 
 def test_a_mistake_of_one_process_ends_all() -> None:

@@ -26,6 +26,6 @@ def test_elsewhere_it_is_a_path_that_runs(monkeypatch: pytest.MonkeyPatch, tmp_p
         assert command_name() == f"{SCRIPTS.name}/hackmatrix"
         monkeypatch.chdir(tmp_path)
         assert command_name() == str(SCRIPTS / "hackmatrix")
-        command = [command_name(), "--version"]
-        shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        assert shown.startswith("hackmatrix ")
+    command = [command_name(), "--version"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert shown.startswith("hackmatrix ")

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 import yaml
-from paths import CONFIGS
 
 from hackmatrix.cli.main import main
 from hackmatrix.core.configs import CURRICULA
@@ -53,16 +52,6 @@ def test_a_configuration_may_hold_the_levels_or_name_their_file(tmp_path: Path) 
     assert config.environment.curriculum_start_level == 3
 
 
-def test_the_command_of_the_documents(capsys: pytest.CaptureFixture[str]) -> None:
-    command = f"train --config {CONFIGS / 'best.yaml'} --curriculum {CURRICULA / 'curriculum.yaml'}"
-    assert main([*command.split(), "--curriculum-start-level", "1", "--print-config"]) == 0
-    printed = yaml.safe_load(capsys.readouterr().out)
-    assert printed["environment"]["observation"] == "tactical"
-    assert printed["curriculum"]["start_level"] == 1
-    shown = Curriculum.of(printed["curriculum"]["levels"])
-    assert shown == Curriculum.of(CURRICULA / "curriculum.yaml")
-
-
 @pytest.mark.parametrize(
     ("levels", "message"),
     [
@@ -70,21 +59,16 @@ def test_the_command_of_the_documents(capsys: pytest.CaptureFixture[str]) -> Non
         ({"stages": 2}, "must be a list of 1 to 100 levels, got {'stages': 2}"),
         ([3], "level 1: it must hold names with values, got 3"),
         ([{"stage": 3}], "level 1: unknown setting 'stage', did you mean stages?"),
-        ([{"zzz": 3}], "level 1: unknown setting 'zzz', there are stages, credits"),
         ([{"stages": 9}], "level 1: stages must be at least 1 and at most 8, got 9"),
-        ([{"stages": [0, 3]}], "level 1: stages must be at least 1 and at most 8, got 0"),
         ([{"stages": [5, 3]}], "level 1: stages must go from low to high, got [5, 3]"),
         ([{"stages": [1, 2, 3]}], "stages must be a number or a range [low, high], got [1, 2, 3]"),
-        ([{"programs": 24}], "level 1: programs must be at least 0 and at most 23, got 24"),
         ([{"siphons": 1.5}], "level 1: siphons must be a whole number, got 1.5"),
         ([{"transmissions": "few"}], "level 1: transmissions must be a number, got 'few'"),
         ([{"share": 1.1}], "level 1: share must be at least 0 and at most 1, got 1.1"),
-        ([{"retry": -0.1}], "level 1: retry must be at least 0 and at most 1, got -0.1"),
         ([{}, {}], "level 1: needs advance, such as {stages_cleared: 2}, to go on"),
         ([{"advance": {"win_rate": 0.5}}], "level 1: is the last one, so there is nothing"),
         ([{"advance": {"win_rat": 0.5}}, {}], "unknown setting 'win_rat', did you mean win_rate?"),
         ([{"advance": {"games": 5}}, {}], "advance must name one of stages_cleared and win_rate"),
-        ([{"advance": {"win_rate": 2}}, {}], "advance.win_rate must be at least 0 and at most 1"),
         ([{"advance": {"win_rate": 1, "games": 0}}, {}], "advance.games must be at least 1"),
         ([{"advance": 3}, {}], "level 1: advance must hold names with values, got 3"),
         ([{"share": 0, "advance": {"win_rate": 1}}, {}], "level 1: has share 0, so that no game"),
@@ -107,7 +91,6 @@ def test_wrong_levels_are_refused_in_one_line(tmp_path: Path, levels: Any, messa
     ("text", "message"),
     [
         ("levels: [{}]", "must hold one section, curriculum, with the list levels"),
-        ("curriculum: {levels: [{}], start_level: 2}", "must hold one section, curriculum"),
         ("curriculum: {levels: other.yaml}", "must be a list of 1 to 100 levels, got 'other.y"),
         ("curriculum: [", "is not a YAML file ("),
     ],
@@ -126,10 +109,7 @@ def test_a_file_of_another_form_is_refused_in_one_line(
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (
-            "--curriculum nowhere.yaml",
-            "argument --curriculum: nowhere.yaml: No such file or directory",
-        ),
+        ("--curriculum nowhere.yaml", "--curriculum: nowhere.yaml: No such file or directory"),
         ("--curriculum-start-level 2", "--curriculum-start-level 2: needs --curriculum"),
         ("--curriculum FILE --curriculum-start-level 4", "--curriculum-start-level 4: of 3 levels"),
         ("--curriculum FILE --curriculum-start-level 0", "must be at least 1, got 0"),

@@ -1,6 +1,7 @@
 """A training with a curriculum: what is evaluated, and what a resumed run takes from before."""
 
 import io
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -52,39 +53,33 @@ def test_evaluations_play_the_real_game(tmp_path: Path, wrapped: list[Any]) -> N
     run_of(tmp_path, env=real, make_evaluate=make_evaluate, **changes)
     assert wrapped == [(real, FIRST, 2)]
     assert evaluated == [real]
+    run_of(tmp_path, TrainOptions(run_name="without"), total_timesteps=64)
+    assert len(wrapped) == 1
 
 
 @pytest.mark.thorough
-def test_without_a_curriculum_nothing_is_wrapped(tmp_path: Path, wrapped: list[Any]) -> None:
-    run_of(tmp_path, total_timesteps=64)
-    assert wrapped == []
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("changes", "said", "begins_anew"),
-    [
-        ({}, "resuming", False),
-        ({"curriculum": OTHER}, "changed since: curriculum\n", True),
-        ({"curriculum": FIRST}, "resuming", False),
+def test_a_resumed_run_keeps_its_level_unless_the_curriculum_is_another(
+    tmp_path: Path, wrapped: list[Any]
+) -> None:
+    begun = tmp_path / "begun"
+    run_of(begun, env=probes.Ladder(), **SETTINGS | {"curriculum": FIRST})
+    reached = level_of(begun / "mine", 12)
+    assert reached >= 1
+    cases: list[tuple[dict[str, Any], str, int]] = [
+        ({}, "resuming", reached),
+        ({"curriculum": OTHER}, "changed since: curriculum\n", 0),
+        ({"curriculum": FIRST}, "resuming", reached),
         (
             {"curriculum": FIRST, "curriculum_start_level": 2},
             "changed since: curriculum_start_level 1 -> 2",
-            True,
+            0,
         ),
-    ],
-)
-def test_a_resumed_run_keeps_its_level_unless_the_curriculum_is_another(
-    tmp_path: Path, wrapped: list[Any], changes: dict[str, Any], said: str, begins_anew: bool
-) -> None:
-    run_of(tmp_path, env=probes.Ladder(), **SETTINGS | {"curriculum": FIRST})
-    run = tmp_path / "mine"
-    assert level_of(run, 12) >= 1
-    output = io.StringIO()
-    resumed = TrainOptions(resume=str(run))
-    more = {"total_timesteps": 13 * 64} | changes
-    run_of(tmp_path, resumed, output=output, env=probes.Ladder(), **more)
-    assert said in output.getvalue()
-    assert wrapped[-1][1] == changes.get("curriculum", FIRST)
-    shown = rows_of(run)[-1]["ladder/level"]
-    assert shown == (0 if begins_anew else level_of(run, 12))
+    ]
+    for number, (changes, said, level) in enumerate(cases):
+        output, folder = io.StringIO(), tmp_path / str(number)
+        shutil.copytree(begun, folder)
+        resumed, more = TrainOptions(resume=str(folder / "mine")), {"total_timesteps": 13 * 64}
+        run_of(folder, resumed, output=output, env=probes.Ladder(), **more | changes)
+        assert said in output.getvalue()
+        assert wrapped[-1][1] == changes.get("curriculum", FIRST)
+        assert rows_of(folder / "mine")[-1]["ladder/level"] == level

@@ -33,10 +33,10 @@ def made(engine: str) -> HackMatrixEnv:
 
 def played(env: HackMatrixEnv, state: Any, steps: int) -> tuple[Any, list[StepSpec]]:
     """Plays actions, valid or not, that depend on the masks alone."""
-    step = jax.jit(jax.vmap(env.step, (None, 0, 0)))
+    step, masks_of = jax.jit(jax.vmap(env.step, (None, 0, 0))), jax.jit(jax.vmap(env.action_mask))
     rng, taken = np.random.default_rng(0), []
     for _ in range(steps):
-        masks = np.asarray(jax.vmap(env.action_mask)(state))
+        masks = np.asarray(masks_of(state))
         actions = (rng.random(masks.shape) * (masks + 0.001)).argmax(axis=1)
         taken.append(StepSpec(*step(None, state, actions)))
         state = taken[-1].state
@@ -45,7 +45,8 @@ def played(env: HackMatrixEnv, state: Any, steps: int) -> tuple[Any, list[StepSp
 
 def begun(env: HackMatrixEnv) -> tuple[Any, Any]:
     streams = jnp.arange(GAMES, dtype=jnp.uint32)
-    observation, state = jax.vmap(env.reset_game, (0, None))(streams, jnp.uint32(3))
+    begin = jax.jit(jax.vmap(env.reset_game, (0, None)))
+    observation, state = begin(streams, jnp.uint32(3))
     return observation, state
 
 
@@ -58,11 +59,13 @@ def game(state: Any, i: int) -> Any:
     return jax.tree.map(lambda x: x[i], state)
 
 
+# A minute to compile; `integrations/gymnasium/test_vector.py` compares the two in 30 steps.
 @pytest.mark.slow
 def test_every_result_is_the_same(of_native: Any) -> None:
     env, (last, steps) = made("jax"), of_native
-    np.testing.assert_array_equal(begun(env)[0], begun(made("native"))[0])
-    after, others = played(env, begun(env)[1], STEPS)
+    first, state = begun(env)
+    np.testing.assert_array_equal(first, begun(made("native"))[0])
+    after, others = played(env, state, STEPS)
     for ours, theirs in zip(steps, others, strict=True):
         ours, theirs = (x._replace(state=x.state.episode_return) for x in (ours, theirs))
         # What is compiled without optimisations rounds a sum once.
@@ -73,9 +76,6 @@ def test_every_result_is_the_same(of_native: Any) -> None:
         assert game(last, i).to_engine() == game(after, i).to_engine()
     assert sum(int(step.truncated.sum()) for step in steps) > 2
     assert sum(int(step.terminated.sum()) for step in steps) > 2
-    records = steps[-1].observation
-    numbers = jax.vmap(env.feature_integers)(records)
-    np.testing.assert_array_equal(numbers, jax.vmap(made("native").feature_integers)(records))
 
 
 @pytest.mark.thorough
@@ -93,28 +93,21 @@ def test_games_are_taken_up_by_another_engine(of_native: Any) -> None:
         assert game(again["games"], i).to_engine() == wanted
         assert game(jax_env.from_portable(stored)["games"], i).to_engine() == wanted
     assert max(len(game(last, i).to_engine().saved) for i in range(GAMES)) == 4
-    grid = jax.tree.map(lambda x: x.reshape(2, 8, *x.shape[1:]), last)
-    back = native_env.from_portable(native_env.portable(grid))
-    np.testing.assert_array_equal(back.game.mask.ravel(), last.game.mask)
     ours, theirs = (played(native_env, state, 10)[1] for state in (last, again["games"]))
     for one, other in zip(ours, theirs, strict=True):
         np.testing.assert_array_equal(one.observation, other.observation)
 
 
 def test_the_native_engine_is_chosen_on_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    engines.engine_of.cache_clear()
-    assert engines.engine_of("auto") is engines.engine_of("native")
-    engines.engine_of.cache_clear()
+    engine_of = engines.engine_of.__wrapped__
+    assert engine_of("auto") is engine_of("native")
+    monkeypatch.setattr(native, "available", False)
+    assert engine_of("auto") is engine_of("jax")
+    with pytest.raises(UserError, match="engine=native: it was left out at the installation"):
+        engine_of("native")
     monkeypatch.setattr(jax, "default_backend", lambda: "tpu")
     with pytest.raises(UserError, match="plays on CPUs and NVIDIA's GPUs, and JAX is on tpu"):
-        engines.engine_of("native")
-    monkeypatch.undo()
-    engines.engine_of.cache_clear()
-    monkeypatch.setattr(native, "available", False)
-    assert engines.engine_of("auto") is engines.engine_of("jax")
-    with pytest.raises(UserError, match="engine=native: it was left out at the installation"):
-        engines.engine_of("native")
-    engines.engine_of.cache_clear()
+        engine_of("native")
 
 
 def test_on_gpus_the_native_engine_plays_where_its_kernels_do(
@@ -123,19 +116,16 @@ def test_on_gpus_the_native_engine_plays_where_its_kernels_do(
     def missing() -> None:
         raise cuda.CudaError("NVRTC is missing")
 
+    engine_of = engines.engine_of.__wrapped__
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    engines.engine_of.cache_clear()
     monkeypatch.setattr(cuda, "register", lambda: None)
-    assert engines.engine_of("auto") is engines.engine_of("native")
-    engines.engine_of.cache_clear()
+    assert engine_of("auto") is engine_of("native")
     monkeypatch.setattr(cuda, "register", missing)
-    with pytest.warns(
-        UserWarning, match="does not play on this GPU: NVRTC is missing; JAX's plays"
-    ):
-        assert engines.engine_of("auto") is engines.engine_of("jax")
+    told = "does not play on this GPU: NVRTC is missing; JAX's plays"
+    with pytest.warns(UserWarning, match=told):
+        assert engine_of("auto") is engine_of("jax")
     with pytest.raises(UserError, match="engine=native: it does not play on this GPU"):
-        engines.engine_of("native")
-    engines.engine_of.cache_clear()
+        engine_of("native")
 
 
 OTHER_JAX = """

@@ -64,17 +64,7 @@ def test_it_is_what_reset_step_and_observe_return(name: str, records: list[np.nd
     assert (records[1][0] != records[2][0]).any()  # another game has begun
 
 
-@pytest.mark.parametrize("name", OBSERVATIONS)
-def test_it_is_the_same_in_gymnasium(name: str) -> None:
-    ours, _ = hackmatrix.make(observation=name).reset_game(jnp.uint32(7), jnp.uint32(0))
-    one, _ = gymnasium.make("HackMatrix-v1", observation=name).reset(seed=7)
-    many, _ = gymnasium.make_vec("HackMatrix-v1", num_envs=1, observation=name).reset(seed=7)
-    for theirs in (one, many[0]):
-        assert (theirs.shape, theirs.dtype) == (ours.shape, ours.dtype)
-        np.testing.assert_allclose(theirs, ours, atol=1e-6)
-
-
-@pytest.mark.parametrize("name", OBSERVATIONS)
+@pytest.mark.parametrize("name", ["compact", "tactical", "planes"])
 def test_the_spec_says_so_and_features_are_the_numbers_in_a_row(name: str) -> None:
     env = hackmatrix.make(observation=name)
     assert env.spec.observation == env.spec.info["final_observation"] == env.observation_space
@@ -111,23 +101,16 @@ def test_planes_are_the_features_of_each_cell_the_player_and_the_numbers() -> No
 
 
 @pytest.mark.parametrize("name", OBSERVATIONS)
-def test_bounds_are_of_the_last_axis(name: str) -> None:
-    low, high = bounds_of(name)
-    seen = observations_of(np.frombuffer(Game.new(5).observation(), np.uint8)[None], name)
-    assert low.shape == high.shape == seen.shape[-1:]
-    assert (low <= seen).all()
-    assert (seen <= high).all()
-
-
-@pytest.mark.skipif(not native.available, reason="left out")
-@pytest.mark.parametrize("name", OBSERVATIONS)
-def test_without_the_native_engine_they_are_the_same(
+def test_they_are_within_bounds_and_the_same_without_the_native_engine(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     records = np.stack([np.frombuffer(Game.new(n).observation(), np.uint8) for n in range(3)])
-    ours = observations_of(records, name)
+    seen, (low, high) = observations_of(records, name), bounds_of(name)
+    assert low.shape == high.shape == seen.shape[-1:]
+    assert (low <= seen).all()
+    assert (seen <= high).all()
     monkeypatch.setattr(native, "available", False)
-    np.testing.assert_allclose(observations_of(records, name), ours, atol=1e-6)
+    np.testing.assert_allclose(observations_of(records, name), seen, atol=1e-6)
 
 
 def test_wrong_ones_are_told() -> None:

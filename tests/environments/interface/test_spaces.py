@@ -15,14 +15,11 @@ LARGEST = float(np.finfo(np.float32).max)
 
 SPACES: list[Space] = [
     Discrete(5),
-    Discrete(1),
     Discrete(300, np.int16),
-    Box(0, 255, (6,), np.uint8),
     Box(-3, 4, (), np.int32),
     Box((0, -1), (0, 5), (2,), np.int32),
     Box(0, 2**32 - 1, (3,), np.uint32),
     Box(-(2**31), 2**31 - 1, (3,), np.int32),
-    Box(-1.5, 0.5, (2, 3)),
     Box((-1.0, 0.0, 5.0), (1.0, 0.5, 7.0), (2, 3)),
     Box(-np.inf, np.inf, (2,)),
     Box(0, LARGEST, (2,)),
@@ -32,9 +29,13 @@ SPACES: list[Space] = [
 
 @pytest.mark.parametrize("space", SPACES, ids=str)
 def test_samples_belong_to_the_space_and_are_spread_over_it(space: Space) -> None:
-    drawn = jax.jit(jax.vmap(space.sample))(KEYS)
+    def draw(key: jax.Array) -> tuple[jax.Array, jax.Array]:
+        drawn = space.sample(key)
+        return drawn, space.contains(drawn)
+
+    drawn, is_contained = jax.jit(jax.vmap(draw))(KEYS)
     assert (drawn.shape, drawn.dtype) == ((len(KEYS), *space.shape), space.dtype)
-    assert jax.jit(jax.vmap(space.contains))(drawn).all()
+    assert is_contained.all()
     low, high = (0, space.n - 1) if isinstance(space, Discrete) else (space.low, space.high)
     low, high = np.nan_to_num(np.float64(low), neginf=-LARGEST), np.nan_to_num(np.float64(high))
     low, high = (np.clip(bound, -LARGEST, LARGEST) for bound in (low, high))

@@ -60,6 +60,12 @@ def left_by(fake: FakeBucket, **facts: object) -> None:
     fake.put(HELD, json.dumps(told).encode())
 
 
+def taken() -> tuple[lease.Lease, list[str]]:
+    """The lease, and what was said before."""
+    said: list[str] = []
+    return take_lease(bucket(), said.append), said
+
+
 def test_a_lease_names_its_holder_is_renewed_and_given_back(fake: FakeBucket) -> None:
     mine = take_lease(bucket(), print)
     assert holder(fake)["pid"] == os.getpid()
@@ -73,9 +79,7 @@ def test_a_lease_names_its_holder_is_renewed_and_given_back(fake: FakeBucket) ->
         mine.check()
 
 
-def test_a_second_trainer_is_refused_as_soon_as_the_first_renews(
-    fake: FakeBucket,
-) -> None:
+def test_a_second_trainer_is_refused_as_the_first_renews(fake: FakeBucket) -> None:
     mine = take_lease(bucket(), print)
     said: list[str] = []
     with pytest.raises(UserError, match=r"gs://my-bucket/runs/mine is being trained by .+ \(proc"):
@@ -87,13 +91,18 @@ def test_a_second_trainer_is_refused_as_soon_as_the_first_renews(
 
 
 @pytest.mark.timeout(40)  # leases last 60 s outside this file
-def test_a_lease_that_nobody_renews_is_taken_over_when_it_expires(fake: FakeBucket) -> None:
-    left_by(fake)
-    said: list[str] = []
+@pytest.mark.parametrize("content", [None, b"[]", b"\xff"])
+def test_a_lease_that_expires_is_taken_over(fake: FakeBucket, content: bytes | None) -> None:
+    if content is None:
+        left_by(fake)
+    else:  # it says nothing
+        fake.put(HELD, content)
     began = time.monotonic()
-    take_lease(bucket(), said.append).check()
+    mine, said = taken()
+    mine.check()
     assert time.monotonic() - began > 0.5
-    assert "is leased to far (process 77) until" in said[0]
+    (line,) = said
+    assert content is not None or "is leased to far (process 77) until" in line
     assert holder(fake)["pid"] == os.getpid()
 
 
@@ -101,27 +110,13 @@ def test_a_lease_that_nobody_renews_is_taken_over_when_it_expires(fake: FakeBuck
 def test_ages_are_told_by_the_clock_of_the_server(fake: FakeBucket, hours: int) -> None:
     fake.clock = timedelta(hours=hours)
     left_by(fake)
-    said: list[str] = []
     fake.clock += timedelta(seconds=1.6)
-    take_lease(bucket(), said.append)
-    assert said == []
+    assert taken()[1] == []
 
 
-def test_a_lease_of_a_process_of_this_machine_that_is_gone_is_taken_at_once(
-    fake: FakeBucket,
-) -> None:
-    said: list[str] = []
+def test_a_lease_of_a_process_that_is_gone_is_taken_at_once(fake: FakeBucket) -> None:
     left_by(fake, machine=lease._machine(), pid=2**22 + 1)
-    take_lease(bucket(), said.append)
-    assert said == []
-
-
-@pytest.mark.parametrize("content", [b"[]", b"\xff"])
-def test_a_lease_that_says_nothing_is_waited_for_too(fake: FakeBucket, content: bytes) -> None:
-    fake.put(HELD, content)
-    said: list[str] = []
-    take_lease(bucket(), said.append)
-    assert len(said) == 1
+    assert taken()[1] == []
 
 
 def test_of_two_that_come_at_once_one_gets_it(fake: FakeBucket) -> None:
@@ -144,10 +139,12 @@ def test_a_bucket_that_can_not_be_written_is_told_before_training(fake: FakeBuck
         take_lease(bucket(), print)
 
 
-def test_answers_that_are_lost_cost_no_lease(fake: FakeBucket) -> None:
+def test_a_lease_outlives_a_lost_answer_and_a_deletion(fake: FakeBucket) -> None:
     fake.faults = [Fault("lose", method="POST", name="lease")]
     mine = take_lease(bucket(), print)
     fake.faults = [Fault("lose", method="POST", name="lease")]
+    mine.renew()
+    del fake.objects[HELD]
     mine.renew()
     mine.check()
     assert holder(fake)["token"] == mine._token
@@ -180,9 +177,7 @@ def test_without_the_network_the_lease_rests_and_then_goes_on(fake: FakeBucket) 
     until(lambda: not rests())
 
 
-def test_a_lease_that_expired_and_is_gone_may_have_been_another_s_meanwhile(
-    fake: FakeBucket,
-) -> None:
+def test_a_lease_that_expired_may_have_been_another_s_meanwhile(fake: FakeBucket) -> None:
     mine = take_lease(bucket(), print)
     fake.is_down = True
     until(lambda: time.monotonic() >= mine._good_until)
@@ -193,11 +188,3 @@ def test_a_lease_that_expired_and_is_gone_may_have_been_another_s_meanwhile(
     with pytest.raises(LeaseLost):
         mine.check()
     assert fake.names() == []
-
-
-def test_a_lease_that_somebody_deleted_is_written_again(fake: FakeBucket) -> None:
-    mine = take_lease(bucket(), print)
-    del fake.objects[HELD]
-    mine.renew()
-    mine.check()
-    assert holder(fake)["token"] == mine._token

@@ -48,11 +48,7 @@ def test_a_run_is_written_in_an_order_in_which_each_beginning_can_be_resumed() -
     ]
     assert told(RUN, {}) == expected
     assert told(dict(reversed(RUN.items())), {}) == expected
-
-
-def test_what_is_alike_is_left_alone() -> None:
-    assert told(RUN, RUN) == []
-    assert told({}, RUN) == []
+    assert told(RUN, RUN) == told({}, RUN) == []  # nothing is deleted by itself
 
 
 def test_a_seal_goes_before_what_it_seals_changes_and_comes_back_after_it() -> None:
@@ -121,18 +117,14 @@ def test_checkpoints_count_by_their_manifests() -> None:
         ("config.yaml", True, False, False),
         ("metrics.jsonl", True, False, True),
         ("log.txt", True, False, True),
-        ("events.out.tfevents.1", True, False, True),
-        (".lock", False, False, True),
         (".saving-params_3.npz-77", False, False, True),
         ("checkpoints/.saving-3-77/facts.json", False, False, False),
         ("lease.json", False, False, False),
-        ("bucket.json", False, False, False),
         ("wandb/debug.log", False, False, True),
         ("wandb.json", True, False, False),
         ("checkpoints/3/arrays/d/1", True, True, False),
         ("seed_1/params_3.npz", True, True, False),
         ("params_3.json", True, True, False),
-        ("final_params.npz", True, False, False),
         ("tpu/finished-1", True, False, True),
     ],
 )

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from bucket_runs import (
@@ -53,116 +54,108 @@ def follow(run: Path, *, rewinds: bool = False) -> None:
     assert mirror.is_complete
 
 
-def two_sides(fake: FakeBucket, tmp_path: Path, mine: list[int], theirs: list[int]) -> Path:
+class Case(NamedTuple):
+    """What both sides did after update 50, what happened then, and which of them goes on."""
+
+    mine: list[int]
+    theirs: list[int]
+    goes_on: str  # "mine", "theirs" or "neither"
+    folder: bool = True  # whether `--resume` names it, not the bucket
+    rewind: bool = False
+    update: int | None = None
+    without: str = "nothing"  # a file that neither has
+    change: Callable[[Path, Path], None] = lambda here, there: None  # noqa: ARG005
+
+
+def two_sides(
+    fake: FakeBucket, tmp_path: Path, mine: list[int], theirs: list[int], case: Case | None = None
+) -> Path:
     """A run of two processes that both went on from update 50; the second one's is the bucket's."""
     start = go_on(make_run(tmp_path / "start"), "one", 30, 40, 50)
     here, there = tmp_path / "mine", tmp_path / "there" / "mine"
     for run in (here, there):
         shutil.copytree(start, run)
-    put_run(fake, go_on(there, "another", *theirs) if theirs else there)
-    return go_on(here, "one again", *mine) if mine else here
-
-
-@pytest.mark.parametrize("folder", [True, False])
-@pytest.mark.parametrize("theirs", [[60], [100, 110, 120]])
-def test_a_stale_folder_gets_what_the_bucket_has_on_top_of_it(
-    fake: FakeBucket, tmp_path: Path, folder: bool, theirs: list[int]
-) -> None:
-    here = two_sides(fake, tmp_path, [], theirs)
-    before = stored(fake)
-    assert bring(here, folder=folder) == [f"fetching {RUN} to {here}"]
-    assert contents(here) == before
-    follow(here)
-    assert stored(fake) == before
-
-
-def test_that_holds_when_the_two_have_no_checkpoint_in_common(
-    fake: FakeBucket, tmp_path: Path
-) -> None:
-    here = two_sides(fake, tmp_path, [], [100, 110, 120])
-    remove_checkpoints(tmp_path / "there" / "mine", 30, 40, 50)
-    fake.objects.clear()
-    put_run(fake, tmp_path / "there" / "mine")
-    bring(here, folder=True)
-    assert contents(here) == stored(fake)
-
-
-@pytest.mark.parametrize("folder", [True, False])
-def test_a_folder_that_is_ahead_goes_on(fake: FakeBucket, tmp_path: Path, folder: bool) -> None:
-    here = two_sides(fake, tmp_path, [60], [])
-    before = contents(here)
-    told = bring(here, folder=folder)
-    assert told == [f"{here} is as new as {RUN}: nothing is fetched"]
-    assert contents(here) == before
-    follow(here)
-    assert stored(fake) == before
-
-
-@pytest.mark.parametrize("folder", [True, False])
-@pytest.mark.parametrize(("mine", "theirs"), [([60], [70]), ([70], [60])])
-def test_when_both_have_gone_on_neither_is_dropped(
-    fake: FakeBucket, tmp_path: Path, folder: bool, mine: list[int], theirs: list[int]
-) -> None:
-    here = two_sides(fake, tmp_path, mine, theirs)
-    before = contents(here), stored(fake)
-    with pytest.raises(UserError) as refused:
-        bring(here, folder=folder)
-    line = str(refused.value)
-    assert line.startswith(f"{here} (update {mine[0]}) and {RUN} (update {theirs[0]}) are not the")
-    assert f"--resume {here} --rewind" in line
-    assert f"--resume {RUN} --rewind" in line
-    assert "--run-name" in line
-    assert "\n" not in line
-    assert (contents(here), stored(fake)) == before
-
-
-def without_rows(run: Path) -> None:
-    (run / "metrics.jsonl").unlink()
-
-
-def without_starts(run: Path) -> None:
-    (run / "starts.jsonl").unlink()
-
-
-@pytest.mark.parametrize("without", [without_rows, without_starts])
-def test_rows_or_starts_alone_tell_it(
-    fake: FakeBucket, tmp_path: Path, without: Callable[[Path], None]
-) -> None:
-    """A run has no rows yet, or was begun by a version that recorded no starts."""
-    here = two_sides(fake, tmp_path, [60], [70])
-    there = tmp_path / "there" / "mine"
-    for run in (here, there):
-        without(run)
-    fake.objects.clear()
+    if theirs:
+        go_on(there, "another", *theirs)
+    if mine:
+        go_on(here, "one again", *mine)
+    if case is not None:
+        case.change(here, there)
+        for run in (here, there):
+            (run / case.without).unlink(missing_ok=True)
     put_run(fake, there)
-    with pytest.raises(UserError, match="are not the same run any more"):
-        bring(here, folder=True)
+    return here
 
 
-@pytest.mark.parametrize("folder", [True, False])
-def test_with_rewind_the_side_that_is_named_goes_on(
-    fake: FakeBucket, tmp_path: Path, folder: bool
-) -> None:
-    here = two_sides(fake, tmp_path, [60], [70, 80])
+def no_common_checkpoint(_: Path, there: Path) -> None:
+    remove_checkpoints(there, 30, 40, 50)
+
+
+def killed_before_a_checkpoint(here: Path, _: Path) -> None:
+    """After its rewind: it is no process of the checkpoint."""
+    go_on(here, "killed before its first checkpoint")
+
+
+def rows_gone(here: Path, _: Path) -> None:
+    (here / "metrics.jsonl").unlink()
+
+
+def older_rows_gone(here: Path, _: Path) -> None:
+    (here / "metrics.jsonl").write_text('{"update": 60}\n')
+
+
+def params_alone(here: Path, _: Path) -> None:
+    """Their checkpoint could not be written."""
+    add_params(here, "params_65", 65)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        Case([], [60], "theirs"),
+        Case([], [100, 110, 120], "theirs", folder=False),
+        Case([], [100, 110, 120], "theirs", change=no_common_checkpoint),
+        Case([60], [], "mine"),
+        Case([60], [70], "neither"),
+        Case([70], [60], "neither", folder=False),
+        Case([60], [70], "neither", without="metrics.jsonl"),  # there are no rows yet
+        Case([60], [70], "neither", without="starts.jsonl"),  # an older version recorded none
+        Case([60], [70, 80], "mine", rewind=True),
+        Case([60], [70, 80], "theirs", rewind=True, folder=False),
+        Case([], [60], "mine", rewind=True, update=30),
+        Case([], [60], "theirs", change=killed_before_a_checkpoint),
+        Case([], [], "theirs", change=rows_gone),
+        Case([60], [], "neither", change=older_rows_gone),
+        Case([], [60], "neither", change=params_alone),
+    ],
+)
+def test_the_side_goes_on_that_drops_nothing(fake: FakeBucket, tmp_path: Path, case: Case) -> None:
+    here = two_sides(fake, tmp_path, case.mine, case.theirs, case)
     mine, theirs = contents(here), stored(fake)
-    bring(here, folder=folder, rewind=True)
-    assert contents(here) == (mine if folder else theirs)
-    follow(here, rewinds=True)
-    assert stored(fake) == contents(here)
+    how = {"folder": case.folder, "rewind": case.rewind, "update": case.update}
+    if case.goes_on == "neither":
+        with pytest.raises(UserError, match="are not the same run any more") as refused:
+            bring(here, **how)
+        line = str(refused.value)
+        for words in (f"--resume {here} --rewind", f"--resume {RUN} --rewind", "--run-name"):
+            assert words in line
+        assert "\n" not in line
+        assert (contents(here), stored(fake)) == (mine, theirs)
+        return
+    told = bring(here, **how)
+    if not case.rewind:
+        says = {
+            "mine": f"{here} is as new as {RUN}: nothing is fetched",
+            "theirs": f"fetching {RUN} to {here}",
+        }
+        assert told == [says[case.goes_on]]
+    assert contents(here) == (mine if case.goes_on == "mine" else theirs)
+    if case.update is None:
+        follow(here, rewinds=case.rewind)
+        assert stored(fake) == contents(here)
 
 
-def test_a_stale_folder_that_rewinds_is_not_brought_forward(
-    fake: FakeBucket, tmp_path: Path
-) -> None:
-    here = two_sides(fake, tmp_path, [], [60])
-    before = contents(here)
-    bring(here, folder=True, rewind=True, update=30)
-    assert contents(here) == before
-
-
-def test_a_checkpoint_that_is_not_in_the_bucket_changes_nothing(
-    fake: FakeBucket, tmp_path: Path
-) -> None:
+def test_a_checkpoint_that_is_not_there_changes_nothing(fake: FakeBucket, tmp_path: Path) -> None:
     here = two_sides(fake, tmp_path, [60], [70])
     before = contents(here)
     with pytest.raises(UserError, match="has no checkpoint 60; there are 30, 40, 50, 70"):
@@ -172,44 +165,6 @@ def test_a_checkpoint_that_is_not_in_the_bucket_changes_nothing(
         bring(here, folder=False, rewind=True)
     assert (here / "checkpoints" / "60").exists()
     assert before.keys() <= contents(here).keys()
-
-
-def test_a_process_that_rewound_and_was_killed_is_no_process_of_the_checkpoint(
-    fake: FakeBucket, tmp_path: Path
-) -> None:
-    here = two_sides(fake, tmp_path, [], [60])
-    go_on(here, "killed before its first checkpoint")
-    bring(here, folder=True)
-    assert contents(here) == stored(fake)
-
-
-def test_a_folder_whose_rows_are_gone_gets_them_from_the_bucket(
-    fake: FakeBucket, tmp_path: Path
-) -> None:
-    here = two_sides(fake, tmp_path, [], [])
-    (here / "metrics.jsonl").unlink()
-    bring(here, folder=True)
-    assert contents(here) == stored(fake)
-
-
-def test_a_folder_whose_rows_are_gone_does_not_replace_those_of_the_bucket(
-    fake: FakeBucket, tmp_path: Path
-) -> None:
-    here = two_sides(fake, tmp_path, [60], [])
-    (here / "metrics.jsonl").write_text('{"update": 60}\n')
-    with pytest.raises(UserError, match="are not the same run any more"):
-        bring(here, folder=True)
-    assert (here / "checkpoints" / "60").exists()
-
-
-def test_params_that_are_newer_than_the_bucket_are_not_dropped(
-    fake: FakeBucket, tmp_path: Path
-) -> None:
-    here = two_sides(fake, tmp_path, [], [60])
-    add_params(here, "params_65", 65)  # its checkpoint could not be written
-    with pytest.raises(UserError, match="are not the same run any more"):
-        bring(here, folder=True)
-    assert (here / "params_65.npz").exists()
 
 
 def test_a_folder_that_is_being_trained_is_left_alone(fake: FakeBucket, tmp_path: Path) -> None:
@@ -222,12 +177,15 @@ def test_a_folder_that_is_being_trained_is_left_alone(fake: FakeBucket, tmp_path
     trainer.close()
 
 
-def test_after_any_break_the_next_try_brings_all(fake: FakeBucket, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("is_stale", "reads"), [(True, range(14)), (False, range(0, 25, 4))])
+def test_after_any_break_the_next_try_brings_all(
+    fake: FakeBucket, tmp_path: Path, is_stale: bool, reads: range
+) -> None:
+    """The folder has the first checkpoints, or is not there yet."""
     here = two_sides(fake, tmp_path, [], [60, 70])
-    stale = tmp_path / "stale"
-    here.rename(stale)
+    stale = here.rename(tmp_path / "stale")
     read = Bucket.read
-    for most in range(14):
+    for most in reads:
         left = [most]
 
         def breaking(self: Bucket, name: str, start: int = 0, left: list[int] = left) -> bytes:
@@ -237,18 +195,17 @@ def test_after_any_break_the_next_try_brings_all(fake: FakeBucket, tmp_path: Pat
             return read(self, name, start)
 
         shutil.rmtree(here, ignore_errors=True)
-        shutil.copytree(stale, here)
+        if is_stale:
+            shutil.copytree(stale, here)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Bucket, "read", breaking)
             with pytest.raises(Unreachable):
-                bring(here, folder=True)
-        bring(here, folder=True)
+                bring(here, folder=is_stale)
+        bring(here, folder=is_stale)
         assert contents(here) == stored(fake), most
 
 
-def test_what_was_fetched_or_is_half_may_be_deleted_and_nothing_else(
-    fake: FakeBucket, tmp_path: Path
-) -> None:
+def test_only_what_was_fetched_or_is_half_may_be_deleted(fake: FakeBucket, tmp_path: Path) -> None:
     here = two_sides(fake, tmp_path, [], [60])
     fake.put(f"{PREFIX}checkpoints/99/facts.json", b"half")
     fake.put(f"{PREFIX}params_99.npz", b"of another")

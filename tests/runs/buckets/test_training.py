@@ -13,7 +13,9 @@ from hosts import training as training_together
 from small_runs import assert_same_run as assert_same_tiny_run
 
 from hackmatrix.runs.buckets.cache import fetch
+from hackmatrix.runs.buckets.plan import whole_checkpoints
 from hackmatrix.runs.checkpoints import load_checkpoint
+from hackmatrix.runs.metrics_file import rows_in
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings(LEFT_SOCKETS)]
 
@@ -41,9 +43,7 @@ def assert_same_run(one: Path, other: Path, update: int) -> None:
     assert (one / "final_params.npz").read_bytes() == (other / "final_params.npz").read_bytes()
 
 
-def test_a_killed_run_goes_on_from_the_bucket_on_an_empty_machine(
-    fake: FakeBucket, tmp_path: Path
-) -> None:
+def test_a_killed_run_goes_on_on_an_empty_machine(fake: FakeBucket, tmp_path: Path) -> None:
     first, second, undisturbed = (tmp_path / name for name in ("first", "second", "undisturbed"))
     for folder in (first, second, undisturbed):
         folder.mkdir()
@@ -69,9 +69,7 @@ def test_a_killed_run_goes_on_from_the_bucket_on_an_empty_machine(
     assert_same_run(run, fetch(RUN, checkpoints=True), 4 * EVERY)
 
 
-def test_a_run_that_is_killed_as_it_begins_goes_on_in_its_bucket(
-    fake: FakeBucket, tmp_path: Path
-) -> None:
+def test_a_run_killed_as_it_begins_goes_on_in_its_bucket(fake: FakeBucket, tmp_path: Path) -> None:
     local = Path("checkpoints", "my-bucket", "runs", "mine")
     with training(tmp_path, *ALL, *BUCKET, "--run-name=mine", stall=1) as process:
         until(lambda: (tmp_path / local / "config.yaml").exists(), 120)
@@ -82,29 +80,40 @@ def test_a_run_that_is_killed_as_it_begins_goes_on_in_its_bucket(
     assert without_log(stored(fake)) == without_log(contents(tmp_path / local))
 
 
-def test_a_run_whose_bucket_is_down_at_times_ends_with_all_in_it(
-    fake: FakeBucket, tmp_path: Path
+@pytest.mark.parametrize("first", ["metrics.jsonl", "."])
+def test_a_folder_deleted_while_its_run_trains_leaves_the_bucket_as_it_was(
+    fake: FakeBucket, tmp_path: Path, first: str
 ) -> None:
-    with training(tmp_path, *ALL, *BUCKET, "--run-name=mine", stall=EVERY + 1) as process:
-        wait_for_update(process, 1)
-        fake.is_down = True
-        wait_for_update(process, EVERY + 1)
-        until(lambda: (tmp_path / "checkpoints/my-bucket/runs/mine/params_5.npz").exists(), 60)
-        assert not is_there(fake, EVERY)
-        fake.is_down = False
-        until(lambda: is_there(fake, EVERY), 60)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    local = tmp_path / "checkpoints" / "my-bucket" / "runs" / "mine"
-    # By the local path: the run remembers its bucket.
-    output = finish(tmp_path, "--resume", str(local.relative_to(tmp_path)))
-    assert f"is mirrored to {RUN}" in output
-    assert without_log(stored(fake)) == without_log(contents(local))
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.mkdir()
+    other.mkdir()
+    local = Path("checkpoints", "my-bucket", "runs", "mine")
+    with training(one, *ALL, *BUCKET, "--run-name=mine", "--total-timesteps=1e9") as process:
+        until(lambda: len(whole_checkpoints(stored(fake))) > 1, 200)
+        if first == ".":
+            until(
+                lambda: shutil.rmtree(one / local, ignore_errors=True) or not (one / local).exists()
+            )
+        else:
+            (one / local / first).unlink()
+        output, _ = process.communicate(timeout=120)
+    assert process.returncode == 1, output
+    assert "Traceback" not in output
+    gone = "mine was deleted, moved" if first == "." else "metrics.jsonl was deleted or cut"
+    (error,) = (line for line in output.splitlines() if "error: " in line)
+    assert gone in error
+    assert not (one / local / "metrics.jsonl").exists()
+
+    saved = whole_checkpoints(stored(fake))[-1]
+    rows = [row["update"] for row in rows_in(stored(fake)["metrics.jsonl"])]
+    assert rows == list(range(1, len(rows) + 1))
+    assert len(rows) >= saved
+    end = ["--total-timesteps", str((saved + 3) * 256)]
+    assert f"after update {saved}" in finish(other, "--resume", str(RUN), *end)
+    assert [row["update"] for row in rows_of(other / local)] == list(range(1, saved + 4))
 
 
-def test_what_is_in_no_folder_here_can_be_continued_in_another_run(
-    fake: FakeBucket, tmp_path: Path
-) -> None:
+def test_a_run_of_the_bucket_goes_on_as_another(fake: FakeBucket, tmp_path: Path) -> None:
     finish(tmp_path, *ALL, "--checkpoint-dir=runs", "--run-name=mine")
     put_run(fake, tmp_path / "runs" / "mine")
     before = stored(fake)
@@ -116,9 +125,7 @@ def test_what_is_in_no_folder_here_can_be_continued_in_another_run(
     assert f"{PREFIX}lease.json" not in fake.objects
 
 
-def test_processes_that_train_together_go_on_from_the_bucket_on_empty_machines(
-    fake: FakeBucket, tmp_path: Path
-) -> None:
+def test_two_processes_go_on_on_empty_machines(fake: FakeBucket, tmp_path: Path) -> None:
     first, second, alone = (tmp_path / name for name in ("first", "second", "alone"))
     for folder in (first, second, alone):
         folder.mkdir()
@@ -147,9 +154,7 @@ def test_processes_that_train_together_go_on_from_the_bucket_on_empty_machines(
     assert_same_tiny_run(run, alone / "host0" / "runs" / "mine", saved + 3)
 
 
-def test_one_command_begins_a_run_of_two_processes_and_goes_on_with_it(
-    fake: FakeBucket, tmp_path: Path
-) -> None:
+def test_one_command_begins_a_run_and_goes_on_with_it(fake: FakeBucket, tmp_path: Path) -> None:
     """As a scheduler starts it again and again, each time on empty machines."""
     command = [*TINY, "--run-name", "mine", *BUCKET, "--resume-if-there", "--total-timesteps"]
 
