@@ -20,9 +20,7 @@ def test_every_benchmark_is_a_command() -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_help_names_the_command_and_shows_an_example(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_help_has_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     module = importlib.import_module(f"benchmarks.{name}")
     with pytest.raises(SystemExit, match="0"):
         module.main(["--help"])

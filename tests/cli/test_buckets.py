@@ -1,6 +1,7 @@
 """Command lines with gs:// paths: which folder they mean here, and what is said if it fails."""
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
@@ -24,6 +25,8 @@ pytestmark = pytest.mark.filterwarnings(LEFT_SOCKETS)
 RUNS = Address("my-bucket", "runs")
 HERE = Path("checkpoints/my-bucket/runs")
 URL = "gs://my-bucket/runs"
+PARAMS = f"{URL}/x/final_params.npz"
+GOES_ON = RunLocation(RUNS, RUNS / "x", None, RUNS / "x", HERE / "x", goes_on=True)
 
 
 @pytest.fixture
@@ -51,31 +54,11 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeBucket
             {"run_name": "x", "run_suffix": "large"},
             RunLocation(RUNS, target=RUNS / "x-large", folder=HERE / "x-large"),
         ),
-        (
-            {},
-            {"output_dir": Path(URL) / "x"},
-            RunLocation(target=RUNS / "x", folder=HERE / "x"),
-        ),
-        (
-            {"checkpoint_dir": Path(URL)},
-            {"resume": f"{URL}/x"},
-            RunLocation(RUNS, RUNS / "x", None, RUNS / "x", HERE / "x", goes_on=True),
-        ),
-        (
-            {},
-            {"resume": f"{URL}/x/checkpoints/20", "rewind": True},
-            RunLocation(RUNS, RUNS / "x", None, RUNS / "x", HERE / "x", goes_on=True),
-        ),
-        (
-            {"checkpoint_dir": Path(URL)},
-            {"resume_run": "x"},
-            RunLocation(RUNS, RUNS / "x", None, RUNS / "x", HERE / "x", goes_on=True),
-        ),
-        (
-            {},
-            {"resume": f"{URL}/x", "run_name": "x"},
-            RunLocation(RUNS, RUNS / "x", None, RUNS / "x", HERE / "x", goes_on=True),
-        ),
+        ({}, {"output_dir": Path(URL) / "x"}, RunLocation(target=RUNS / "x", folder=HERE / "x")),
+        ({"checkpoint_dir": Path(URL)}, {"resume": f"{URL}/x"}, GOES_ON),
+        ({}, {"resume": f"{URL}/x/checkpoints/20", "rewind": True}, GOES_ON),
+        ({"checkpoint_dir": Path(URL)}, {"resume_run": "x"}, GOES_ON),
+        ({}, {"resume": f"{URL}/x", "run_name": "x"}, GOES_ON),
         (
             {},
             {"resume": f"{URL}/x", "run_name": "y"},
@@ -86,11 +69,7 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeBucket
             {"resume": f"{URL}/x", "run_name": "x"},
             RunLocation(None, RUNS / "x"),
         ),
-        (
-            {},
-            {"resume": f"{URL}/x/final_params.npz"},
-            RunLocation(None, None, RUNS / "x/final_params.npz"),
-        ),
+        ({}, {"resume": PARAMS}, RunLocation(None, None, RUNS / "x/final_params.npz")),
     ],
 )
 def test_where_runs_are(
@@ -212,15 +191,12 @@ def test_a_run_goes_on_from_its_bucket(
     assert main(["train", "--checkpoint-dir", URL, "--resume-run", "mine", "--no-wandb"]) == 0
     assert trained[1][2].update == 30
 
-
-def test_a_folder_here_goes_on_from_what_its_bucket_has_on_top_of_it(
-    fake: FakeBucket, trained: list[tuple[Any, ...]], tmp_path: Path
-) -> None:
-    write_home(make_run(HERE / "mine", 20), RUN)
-    put_run(fake, make_run(tmp_path / "there", 20, 30))
-    assert main(["train", "--resume", str(HERE / "mine")]) == 0
-    assert trained[0][2].update == 30
-    assert "checkpoints/40/manifest.json" in stored(fake)
+    run = HERE / "mine"  # goes on from what its bucket has on top of it
+    shutil.rmtree(run)
+    write_home(make_run(run, 20), RUN)
+    assert main(["train", "--resume", str(run)]) == 0
+    assert trained[2][2].update == 40
+    assert "checkpoints/50/manifest.json" in stored(fake)
 
 
 def test_a_run_that_went_on_both_here_and_there_is_refused(
@@ -293,7 +269,7 @@ def test_a_bucket_that_does_not_answer_ends_the_command_soon(
     assert line.startswith("gs://my-bucket/runs/mine: no answer: ")
 
 
-@pytest.mark.parametrize("words", [["--run-name", "mine"], ["--resume", "gs://another/mine"], []])
+@pytest.mark.parametrize("words", [["--resume", "gs://another/mine"], []])
 def test_a_bucket_that_is_not_there_is_told(
     fake: FakeBucket, words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -350,7 +326,6 @@ def test_checkpoint_lists_and_verifies_runs_of_a_bucket(
     [
         lambda run: ["evaluate", run],
         lambda run: ["watch", run],
-        lambda run: ["watch", "--run", run],
         lambda run: ["watch", "--latest", "--checkpoint-dir", run.rpartition("/")[0]],
         lambda run: ["page", "--export", "site", "--agent", run],
         lambda run: ["monitor", "--once", run],

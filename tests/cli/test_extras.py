@@ -1,38 +1,14 @@
 """Commands where packages of extras are missing."""
 
 import importlib
-import subprocess
 import sys
 from collections.abc import Callable
 
 import pytest
-from subcommands import subcommands
 
 from hackmatrix.cli.main import main
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.extras import EXTRAS, missing, need
-
-HELP = """
-import contextlib, io, sys
-from hackmatrix.core.extras import EXTRAS
-sys.modules.update(dict.fromkeys(EXTRAS))  # as if none were installed
-from hackmatrix.cli.main import main
-for command in {commands!r}:
-    with contextlib.redirect_stdout(io.StringIO()) as told:
-        try:
-            code = main([*command.split(), "--help"])
-        except SystemExit as end:
-            code = end.code or 0
-    print(command, code, "usage: hackmatrix" in told.getvalue())
-"""
-
-
-def test_help_needs_no_extra() -> None:
-    commands = subcommands()
-    code = HELP.format(commands=commands)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stderr == ""
-    assert done.stdout.splitlines() == [f"{command} 0 True" for command in commands]
 
 
 @pytest.mark.parametrize("module", EXTRAS)

@@ -121,6 +121,8 @@ def test_help_imports_nothing_heavy() -> None:
         "from hackmatrix.cli.main import main\n"
         "code = main(['--help'])\n"
         "heavy = {'jax', 'numpy', 'flax', 'tyro', 'rich', 'yaml'} & set(sys.modules)\n"
+        "code = code or main(['bench', '--help'])\n"
+        "heavy |= {'jax', 'numpy', 'flax'} & set(sys.modules)\n"
         "sys.exit(f'imported {heavy}' if heavy else code)\n"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

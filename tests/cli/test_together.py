@@ -122,11 +122,31 @@ def test_a_turn_that_fails_is_over() -> None:
 
 
 @pytest.mark.thorough
-def test_the_shorter_one_ends_first(argv: Argv, process: Process) -> None:
-    process.begin(1, argv("long", total_timesteps=500 * 64))
+def test_each_ends_in_its_own_way(
+    argv: Argv, process: Process, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Trainer.run
+
+    def failing(trainer: Trainer, state: Any, num_updates: int) -> Any:
+        if num_updates and float(trainer.hyper.lr) == pytest.approx(0.5):
+            raise RuntimeError("RESOURCE_EXHAUSTED")
+        return run(trainer, state, num_updates)
+
+    monkeypatch.setattr(Trainer, "run", failing)
+    process.begin(1, argv("long", total_timesteps=200 * 64))
     process.begin(2, argv("short", total_timesteps=3 * 64))
-    assert list(process.run().items()) == [(2, 0), (1, 0)]
+    process.begin(3, argv("wrong", num_minibatches=3))
+    process.begin(4, argv("large", lr=0.5))
+    process.begin(5, argv("other", update_epochs=1))
+    codes = process.run()
+    assert codes == {1: 0, 2: 0, 3: 2, 4: 1, 5: 0}
+    assert list(codes).index(2) < list(codes).index(1)  # the shorter one ends first
+    assert len(process.together.programs.trainers) == 2  # another structure has its own
     assert process.log(2)[-1].startswith("next")
+    (line,) = process.log(3)
+    assert line.startswith("hackmatrix train: error: --num-minibatches 3 must divide")
+    assert process.log(4)[-1] == "RuntimeError: RESOURCE_EXHAUSTED"
+    assert updates_of(tmp_path / "long") == [200]
 
 
 @pytest.mark.thorough
@@ -146,15 +166,12 @@ def test_one_that_is_ended_is_saved_and_goes_on_as_if_it_had_not_been(
     assert again.run() == {3: 0}
     assert_same_run(tmp_path / "cut", tmp_path / "whole", 300)
 
-
-@pytest.mark.thorough
-def test_when_the_search_ends_all_are_saved(argv: Argv, process: Process, tmp_path: Path) -> None:
-    for number, name in enumerate(("one", "other")):
-        process.begin(number, argv(name, total_timesteps=10_000 * 64))
+    for number, name in ((4, "one"), (5, "other")):
+        again.begin(number, argv(name, total_timesteps=10_000 * 64))
     for name in ("one", "other"):
         wait_for_rows(tmp_path / name)
-    process.together.end()
-    assert process.run() == {0: 143, 1: 143}
+    again.together.end()  # as when the search ends: all are saved
+    assert again.run() == {3: 0, 4: 143, 5: 143}
     assert all(len(updates_of(tmp_path / name)) == 1 for name in ("one", "other"))
 
 
@@ -164,39 +181,3 @@ def wait_for_rows(run: Path) -> None:
     while not (run / "metrics.jsonl").exists() or len(rows_of(run)) < 2:
         assert time.monotonic() < deadline
         time.sleep(0.01)
-
-
-@pytest.mark.thorough
-def test_settings_that_do_not_go_together_end_one_alone(argv: Argv, process: Process) -> None:
-    process.begin(1, argv("wrong", num_minibatches=3))
-    process.begin(2, argv("right"))
-    assert process.run() == {1: 2, 2: 0}
-    (line,) = process.log(1)
-    assert line.startswith("hackmatrix train: error: --num-minibatches 3 must divide")
-
-
-@pytest.mark.thorough
-def test_a_call_that_fails_ends_one_alone(
-    argv: Argv, process: Process, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = Trainer.run
-
-    def failing(trainer: Trainer, state: Any, num_updates: int) -> Any:
-        if num_updates and float(trainer.hyper.lr) == pytest.approx(0.5):
-            raise RuntimeError("RESOURCE_EXHAUSTED")
-        return run(trainer, state, num_updates)
-
-    monkeypatch.setattr(Trainer, "run", failing)
-    process.begin(1, argv("large", lr=0.5))
-    process.begin(2, argv("right"))
-    assert process.run() == {1: 1, 2: 0}
-    assert process.log(1)[-1] == "RuntimeError: RESOURCE_EXHAUSTED"
-    assert updates_of(tmp_path / "right") == [7]
-
-
-@pytest.mark.thorough
-def test_another_structure_has_a_program_of_its_own(argv: Argv, process: Process) -> None:
-    process.begin(1, argv("one"))
-    process.begin(2, argv("other", update_epochs=1))
-    assert process.run() == {1: 0, 2: 0}
-    assert len(process.together.programs.trainers) == 2

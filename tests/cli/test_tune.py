@@ -1,15 +1,13 @@
 """The command `hackmatrix tune`, with a stand-in for the training."""
 
+import contextlib
 import json
 import math
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from subprocess import PIPE
 from typing import Any
@@ -24,7 +22,7 @@ from small_runs import assert_same_run
 from hackmatrix.cli.main import main
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.config_file import read_config
-from hackmatrix.research.tuning import shared_process, study, worker
+from hackmatrix.research.tuning import results, shared_process, study, worker
 
 Said = dict[str, Any]
 
@@ -61,11 +59,13 @@ def tuned(capsys: pytest.CaptureFixture[str], *argv: str) -> Said:
     return said
 
 
-@pytest.mark.usefixtures("made")
-def test_the_best_settings_are_a_file_that_trains(capsys: pytest.CaptureFixture[str]) -> None:
-    said = tuned(capsys, "--num-trials", "8")
+def test_the_winner_is_trained_again_and_is_a_file_that_trains(
+    made: list[TrainConfig], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(results, "_LEAST", 3)  # trials, for importances
+    said = tuned(capsys, "--num-trials", "3", "--no-pruning")
     found = said["samplers"]["tpe"]
-    assert found["trials_by_state"]["complete"] + found["trials_by_state"].get("pruned", 0) == 8
+    assert found["trials_by_state"] == {"complete": 3}
     best = read_config(Path("tuning/base/best.yaml"))
     assert best["lr"] == found["best"]["params"]["training.learning_rate"]
     assert best["wandb"]  # what trials are spared, the winner is not
@@ -75,6 +75,15 @@ def test_the_best_settings_are_a_file_that_trains(capsys: pytest.CaptureFixture[
         ElementTree.fromstring(Path(f"tuning/base/{name}.svg").read_text())
     assert json.loads(Path("tuning/base/report.json").read_text()) == said
 
+    trials, again = made[:3], made[3:]
+    assert all(config.run.seeds == range(2) for config in trials)
+    assert [config.run.seeds for config in again] == [range(10_000, 10_003)] * 2  # no trial's
+    assert [config.learning.lr for config in again] == [5e-3, best["lr"]]  # the file's, the best
+    mean, low, high = said["fresh"]["tpe"]["better_by"]
+    assert low == pytest.approx(mean) == pytest.approx(high)  # pairs differ by the same
+    assert mean == pytest.approx(4 - abs(best["lr"] - 0.001) * 1000, abs=0.02)
+    assert mean > 0
+
 
 def test_a_metric_that_no_run_has_ends_the_search(
     made: list[TrainConfig], capsys: pytest.CaptureFixture[str]
@@ -83,24 +92,6 @@ def test_a_metric_that_no_run_has_ends_the_search(
     assert main([*argv, "--metric", "stats/mean_stages"]) == 2
     assert "has no metric stats/mean_stages; it has" in capsys.readouterr().err
     assert len(made) == 1
-
-
-@pytest.mark.thorough
-def test_the_winner_is_trained_again_with_seeds_that_no_trial_has_had(
-    made: list[TrainConfig], capsys: pytest.CaptureFixture[str]
-) -> None:
-    said = tuned(capsys, "--num-trials", "3")
-    trials, again = made[:3], made[3:]
-    assert all(config.run.seeds == range(2) for config in trials)
-    assert [config.run.seeds for config in again] == [range(10_000, 10_003)] * 2
-    assert again[0].learning.lr == 5e-3  # of the file
-    assert (
-        again[1].learning.lr == said["samplers"]["tpe"]["best"]["params"]["training.learning_rate"]
-    )
-    mean, low, high = said["fresh"]["tpe"]["better_by"]
-    assert low == pytest.approx(mean) == pytest.approx(high)  # pairs differ by the same
-    assert mean == pytest.approx(4 - abs(again[1].learning.lr - 0.001) * 1000, abs=0.02)
-    assert mean > 0
 
 
 def test_the_same_command_again_makes_nothing_anew_and_more_trials_go_on(
@@ -113,37 +104,56 @@ def test_the_same_command_again_makes_nothing_anew_and_more_trials_go_on(
     said = tuned(capsys, "--num-trials", "4", "--fresh-seeds", "0")
     assert said["samplers"]["tpe"]["trials"] == 4
     assert len(made) == count + 2
+    again = ["tune", "--config", "base.yaml", "--search-space", "space.yaml"]
+    assert main([*again, "--num-seeds", "1"]) == 2  # is another search
+    assert "choose another --output-dir" in capsys.readouterr().err
+    journal = Path("tuning/base/journal.log")
+    journal.write_bytes(b"nonsense\n" + journal.read_bytes())
+    assert main([*again, "--num-seeds", "2"]) == 2
+    assert "journal.log: is no journal of a search, or a damaged one\n" in capsys.readouterr().err
 
 
-@pytest.mark.thorough
-def test_random_and_grid_stand_beside_tpe(
-    made: list[TrainConfig], capsys: pytest.CaptureFixture[str]
-) -> None:
-    for sampler in ("tpe", "random"):
-        tuned(capsys, "--num-trials", "3", "--sampler", sampler)
-    said = tuned(capsys, "--num-trials", "100", "--sampler", "grid", "--no-pruning")
-    assert {name: each["trials"] for name, each in said["samplers"].items()} == {
-        "tpe": 3,
-        "random": 3,
-        "grid": 6,  # 2 points x 3 choices, each once
-    }
-    in_grid = [config for config in made if config.run.num_seeds == 2][6:]
-    assert len({(config.learning.lr, config.learning.update_epochs) for config in in_grid}) == 6
-    scores = {name: said["fresh"][name]["score"][0] for name in said["samplers"]}
-    assert said["chosen"] == max(scores, key=scores.__getitem__)
-
-
-def test_failures_are_recorded_and_go_on(
+def test_grid_and_random_stand_beside_each_other_and_the_file_if_none_did_better(
     made: list[TrainConfig], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def failing(config: TrainConfig, share: float) -> float:
-        return math.nan if config.learning.update_epochs == 2 else peak(config, share)
+    use(monkeypatch, lambda config, share: -abs(config.learning.lr - 5e-3) * share, made)
+    tuned(capsys, "--num-trials", "2", "--sampler", "random")
+    said = tuned(capsys, "--num-trials", "100", "--sampler", "grid", "--no-pruning")
+    counts = {name: each["trials"] for name, each in said["samplers"].items()}
+    assert counts == {"random": 2, "grid": 6}  # 2 points x 3 choices, each once
+    in_grid = [config.learning for config in made if config.run.num_seeds == 2][2:]
+    assert len({(learning.lr, learning.update_epochs) for learning in in_grid}) == 6
+    scores = {name: each["score"][0] for name, each in said["fresh"].items()}
+    assert said["chosen"] == max(scores, key=scores.__getitem__) == "default"
+    assert read_config(Path("tuning/base/best.yaml"))["lr"] == 5e-3
 
-    use(monkeypatch, failing, made)
-    said = tuned(capsys, "--sampler", "grid", "--no-pruning")
-    found = said["samplers"]["grid"]
-    assert found["trials_by_state"] == {"complete": 4, "fail": 2}
-    assert set(found["failures"].values()) == {"out of memory"}
+
+WORST = "--constraint kl_too_high clip_too_high --constraint entropy_collapse"
+
+
+def test_failures_and_runs_that_break_a_constraint_are_recorded_and_not_the_best(
+    made: list[TrainConfig], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def value(config: TrainConfig, share: float) -> float:
+        """Of 1 epoch all is well, of 2 the process fails, of 8 a number is not finite."""
+        collapses = 1000.0 if share == 1 else -1000.0  # ends highest, after an alarm
+        breaks = -math.inf if share < 0.5 else peak(config, share)
+        epochs = {1: peak(config, share), 2: math.nan, 4: collapses, 8: breaks}
+        return epochs[config.learning.update_epochs]
+
+    use(monkeypatch, value, made)
+    Path("space.yaml").write_text("training: {n_epochs: [1, 2, 4, 8], num_minibatches: [3, 4]}\n")
+    flags = ("--sampler", "grid", "--no-pruning", "--fresh-seeds", "0")
+    for constraints, ends, epochs in (
+        ([], {"complete": 3, "broke a constraint": 1, "fail": 5}, "4"),
+        (WORST.split(), {"complete": 3, "broke a constraint": 2, "fail": 5}, "1"),
+    ):
+        said = tuned(capsys, *flags, *constraints, "--output-dir", f"tuning/{epochs}")
+        found = said["samplers"]["grid"]
+        assert found["trials_by_state"] == ends
+        assert found["best"]["params"]["training.n_epochs"] == epochs
+        reasons = {reason.partition(" must")[0] for reason in found["failures"].values()}
+        assert reasons == {"out of memory", "--num-minibatches 3"}
 
 
 def test_a_search_without_a_winner_fails(
@@ -157,73 +167,6 @@ def test_a_search_without_a_winner_fails(
     )
     assert "2 trials (2 fail)" in captured.out
     assert not Path("tuning/base/best.yaml").exists()
-
-
-@pytest.mark.usefixtures("made")
-def test_settings_that_do_not_go_together_are_a_failed_trial(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    Path("space.yaml").write_text("training:\n  num_minibatches: [3, 4]\n")
-    said = tuned(capsys, "--sampler", "grid")
-    found = said["samplers"]["grid"]
-    assert found["trials_by_state"] == {"complete": 1, "fail": 1}
-    (reason,) = found["failures"].values()
-    assert reason.startswith("--num-minibatches 3 must divide")
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("constraints", "can_win"),
-    [
-        ([], True),
-        (["--constraint", "kl_too_high", "clip_too_high"], True),
-        (["--constraint", "kl_too_high", "--constraint", "entropy_collapse"], False),
-    ],
-)
-def test_a_run_that_breaks_a_constraint_is_not_the_best(
-    constraints: list[str],
-    can_win: bool,
-    made: list[TrainConfig],
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def collapsing(config: TrainConfig, share: float) -> float:
-        if config.learning.update_epochs == 4:
-            return 1000.0 if share == 1 else -1000.0  # ends highest, after an alarm
-        return peak(config, share)
-
-    use(monkeypatch, collapsing, made)
-    said = tuned(capsys, "--sampler", "grid", "--no-pruning", *constraints)
-    ends = {"complete": 6} | ({} if can_win else {"broke a constraint": 2})
-    assert said["samplers"]["grid"]["trials_by_state"] == ends
-    best = said["samplers"]["grid"]["best"]
-    assert (best["params"]["training.n_epochs"] == "4") == can_win
-    assert (best["values"][0] < 11) != can_win
-
-
-def test_a_run_whose_metrics_are_not_finite_is_never_the_best(
-    made: list[TrainConfig], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def breaking(config: TrainConfig, share: float) -> float:
-        return (
-            -math.inf if config.learning.update_epochs == 4 and share < 0.5 else peak(config, share)
-        )
-
-    use(monkeypatch, breaking, made)
-    said = tuned(capsys, "--sampler", "grid", "--no-pruning", "--constraint", "kl_too_high")
-    ends = {"complete": 6, "broke a constraint": 2}
-    assert said["samplers"]["grid"]["trials_by_state"] == ends
-
-
-@pytest.mark.usefixtures("made")
-def test_a_constraint_that_is_no_critical_alarm_is_refused(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert main(["tune", "--constraint", "return_flat"]) == 2
-    assert capsys.readouterr().err == (
-        "hackmatrix tune: error: argument --constraint: must be one of entropy_collapse, "
-        "kl_too_high, clip_too_high, not_finite, got 'return_flat'\n"
-    )
 
 
 def test_a_trial_that_is_worse_than_half_of_the_others_is_pruned(
@@ -270,56 +213,20 @@ def test_pareto_measures_seconds_too_and_stops_what_is_hopeless(
     ElementTree.fromstring(Path("tuning/base/pareto.svg").read_text())
 
 
-def test_the_settings_of_the_file_are_the_best_if_no_winner_did_better(
-    made: list[TrainConfig], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    use(monkeypatch, lambda config, share: -abs(config.learning.lr - 5e-3) * share, made)
-    said = tuned(capsys, "--num-trials", "2")
-    assert said["chosen"] == "default"
-    assert said["fresh"]["tpe"]["score"][0] < said["fresh"]["default"]["score"][0]
-    assert read_config(Path("tuning/base/best.yaml"))["lr"] == 5e-3
-
-
-@pytest.mark.usefixtures("made")
 def test_a_single_fresh_seed_decides_nothing_and_the_next_line_can_be_copied(
-    capsys: pytest.CaptureFixture[str],
+    made: list[TrainConfig], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    argv = ["--num-trials", "1", "--fresh-seeds", "1", "--output-dir", "my search", "--seed", "1"]
-    assert main(["tune", "--config", "base.yaml", "--search-space", "space.yaml", *argv]) == 0
+    files = [f"--config={Path.cwd()}/base.yaml", f"--search-space={Path.cwd()}/space.yaml"]
+    same = [*files, "--num-trials", "1", "--fresh-seeds", "1", "--seed", "1"]
+    assert main(["tune", *same, "--output-dir", "my search"]) == 0
     said = capsys.readouterr().out
     assert said.count("a single fresh seed, which shows little") == 2
     assert "better than" not in said
-    assert "hackmatrix train --config 'my search/best.yaml'" in said
-
-
-def test_a_search_in_the_current_folder_is_named_after_it(
-    made: list[TrainConfig], capsys: pytest.CaptureFixture[str]
-) -> None:
-    tuned(capsys, "--num-trials", "1", "--fresh-seeds", "0", "--output-dir", ".")
-    tuned(
-        capsys, "--num-trials", "1", "--fresh-seeds", "0", "--output-dir", f"../{Path.cwd().name}"
-    )
-    assert len(made) == 1
-
-
-def test_half_a_line_of_the_journal_is_dropped_and_a_damaged_journal_is_told(
-    made: list[TrainConfig], capsys: pytest.CaptureFixture[str]
-) -> None:
-    tuned(capsys, "--num-trials", "1", "--fresh-seeds", "0")
-    journal = Path("tuning/base/journal.log")
-    with journal.open("ab") as file:  # of a write that a full disk has cut
-        file.write(b'{"op_code":8,"worker')
-    assert (
-        tuned(capsys, "--num-trials", "3", "--fresh-seeds", "0")["samplers"]["tpe"]["trials"] == 3
-    )
-    assert (
-        tuned(capsys, "--num-trials", "3", "--fresh-seeds", "0")["samplers"]["tpe"]["trials"] == 3
-    )
     assert len(made) == 3
-    journal.write_bytes(b"nonsense\n" + journal.read_bytes())
-    again = ["--search-space", "space.yaml", "--num-seeds", "2"]
-    assert main(["tune", "--config", "base.yaml", *again]) == 2
-    assert "journal.log: is no journal of a search, or a damaged one\n" in capsys.readouterr().err
+    with contextlib.chdir("my search"):
+        assert main(["tune", *same, "--output-dir", "."]) == 0
+    assert len(made) == 3  # the same search
+    assert "hackmatrix train --config 'my search/best.yaml'" in said
 
 
 @pytest.mark.parametrize(
@@ -327,8 +234,6 @@ def test_half_a_line_of_the_journal_is_dropped_and_a_damaged_journal_is_told(
     [
         (["--search-space", "nowhere.yaml"], "--search-space nowhere.yaml: no such file"),
         (["--storage", "journal.log"], "--storage journal.log: must be a URL"),
-        (["--storage", "postgresql+psycopg://me@/x?host=/nowhere"], "--storage postgresql+psycopg"),
-        (["--storage", "nothing://x"], "--storage nothing://x: "),
         (["--storage", "nothing://me:secret@x/y"], "--storage nothing://me:***@x/y: "),
         (["--storage", "postgresql:me:secret@x"], "--storage postgresql:***@x: must be a URL"),
         (["--storage", "no://x/y?password=secret"], "--storage no://x/y?password=***: "),
@@ -337,6 +242,11 @@ def test_half_a_line_of_the_journal_is_dropped_and_a_damaged_journal_is_told(
             "--storage postgresql+psycopg://me:***@/x?host=/nowhere: ",
         ),
         (["--sampler", "tpee"], "must be one of tpe, random, grid"),
+        (
+            ["--constraint", "return_flat"],
+            "argument --constraint: must be one of entropy_collapse, kl_too_high, clip_too_high, "
+            "not_finite, got 'return_flat'",
+        ),
         (["--output-dir", "base.yaml"], "--output-dir base.yaml: "),
     ],
 )
@@ -349,34 +259,6 @@ def test_wrong_use_is_one_line(
     assert "secret" not in error
     assert error.count("\n") == 1
     assert not made
-
-
-@pytest.mark.usefixtures("made")
-def test_a_search_of_something_else_does_not_go_on_in_the_same_folder(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    tuned(capsys, "--num-trials", "1")
-    Path("base.yaml").write_text("training:\n  lr: 4.0e-3\n  total_timesteps: 8000\n")
-    assert main(["tune", "--config", "base.yaml", "--search-space", "space.yaml"]) == 2
-    assert "choose another --output-dir" in capsys.readouterr().err
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    "line",
-    [
-        "hyperparameter_search.py --search-space config/search_space.yaml --num-trials 20",
-        "optuna_search.py --num-trials 50 --pruning",
-    ],
-)
-def test_the_scripts_of_the_original_have_their_flags(line: str, tmp_path: Path) -> None:
-    script, *flags = line.split()
-    command = [sys.executable, str(ROOT / "scripts" / script), *flags]
-    command += ["--config", "config/my_experiment.yaml"]
-    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert result.returncode == 2  # the flags are understood, the file is missing
-    error = "hackmatrix tune: error: --config config/my_experiment.yaml: No such"
-    assert result.stderr.startswith(error)
 
 
 PROCESS = f"""\
@@ -447,6 +329,7 @@ def test_a_search_that_is_ended_goes_on_with_the_same_settings(
 def test_a_training_that_is_killed_is_made_again_and_a_grid_with_a_gap_is_no_success() -> None:
     kills = Path("tuning/base/trials/kills")
     kills.parent.mkdir(parents=True)
+    Path("space.yaml").write_text(SPACE.replace(", 4]", "]"))
     kills.write_text("5")  # of the two points with two epochs: one three times, the other twice
 
     def searched() -> tuple[int, str, str]:
@@ -458,55 +341,18 @@ def test_a_training_that_is_killed_is_made_again_and_a_grid_with_a_gap_is_no_suc
     assert code == 1
     assert out.count(": killed by SIGKILL (out of memory?); is made again\n") == 4
     assert out.count("; is made again by the next command\n") == 1
-    assert "grid    5 trials (5 complete)" in out
+    assert "grid    3 trials (3 complete)" in out
     assert errors.startswith("hackmatrix tune: error: grid ")
     assert "was killed by SIGKILL (out of memory?), 3 times; the same command" in errors
     code, out, errors = searched()
     assert (code, errors) == (0, "")
-    assert "grid    6 trials (6 complete)" in out
+    assert "grid    4 trials (4 complete)" in out
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("made")
-def test_searches_of_several_processes_share_the_trials() -> None:
-    processes = [start("--num-trials", "6", "--jobs", "2") for _ in range(2)]
-    assert [process.wait(120) for process in processes] == [0, 0]
-    found = trials()
-    assert {trial.state.name for trial in found} <= {"COMPLETE", "PRUNED"}
-    assert 6 <= len(found) <= 7  # both may ask for the last one at the same moment
-    assert len({str(trial.params) for trial in found}) == len(found)
-
-
-@pytest.fixture
-def database() -> Iterator[str]:
-    """The URL of an empty database of a PostgreSQL server that is started for the test."""
-    pytest.importorskip("psycopg")
-    programs = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
-    if not programs:
-        pytest.skip("there is no PostgreSQL server")
-    folder = tempfile.mkdtemp()  # pytest's folders can be entered by their owner alone
-    as_user: list[str] = []
-    if os.geteuid() == 0:  # the server refuses to run as root
-        as_user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
-        shutil.chown(folder, "postgres", "postgres")
-
-    def server(program: str, *arguments: str) -> None:
-        command = [*as_user, str(programs[-1] / program), *arguments]
-        subprocess.run(command, check=True, capture_output=True, cwd=folder)
-
-    data, log = f"{folder}/data", f"{folder}/log"
-    server("initdb", "-D", data, "-U", "me", "-A", "trust", "--no-sync")
-    server("pg_ctl", "-D", data, "-l", log, "-w", "-o", f"-k {folder} -h ''", "start")
-    try:
-        yield f"postgresql+psycopg://me@/postgres?host={folder}"
-    finally:
-        server("pg_ctl", "-D", data, "-m", "fast", "-w", "stop")
-        shutil.rmtree(folder)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("made")
-def test_a_database_holds_the_trials_of_workers_in_several_folders(database: str) -> None:
+def test_a_database_holds_the_trials_of_workers_in_several_folders(tmp_path: Path) -> None:
+    database = f"sqlite:///{tmp_path}/trials.db"  # on several machines PostgreSQL or MySQL
     shared = ["--num-trials", "6", "--storage", database]
     folders = [Path("one/base"), Path("two/base")]  # as on two machines, under one name
     processes = [start(*shared, "--output-dir", str(folder)) for folder in folders]

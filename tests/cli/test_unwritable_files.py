@@ -1,12 +1,11 @@
 """Commands that work for long say first if the file of their results can't be written."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from hackmatrix.cli.main import main
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.files import check_writable
 
@@ -20,23 +19,27 @@ COMMANDS = [  # each without the file
 ]
 
 
+@pytest.fixture(autouse=True)
+def _empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.mark.parametrize(("command", "flag", "suffix"), COMMANDS)
 def test_a_file_in_no_folder_is_refused_at_once(
-    command: str, flag: str, suffix: str, tmp_path: Path
+    command: str, flag: str, suffix: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    done = hackmatrix(tmp_path, *command.split(), flag, f"nowhere/it{suffix}")
-    assert done.returncode == 2
-    name = command.split()[0]
-    assert done.stderr == (
-        f"hackmatrix {name}: error: {flag} nowhere/it{suffix}: there is no folder nowhere\n"
-    )
+    assert main([*command.split(), flag, f"nowhere/it{suffix}"]) == 2
+    error = f"{flag} nowhere/it{suffix}: there is no folder nowhere\n"
+    assert capsys.readouterr().err == f"hackmatrix {command.split()[0]}: error: {error}"
 
 
 @pytest.mark.parametrize("file", ["/", "."])
-def test_puzzles_are_not_searched_for_a_folder(file: str, tmp_path: Path) -> None:
-    done = hackmatrix(tmp_path, "puzzles", "-o", file)
-    assert done.returncode == 2
-    assert done.stderr == f"hackmatrix puzzles: error: -o {file}: can't be written there\n"
+def test_puzzles_are_not_searched_for_a_folder(
+    file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["puzzles", "-o", file]) == 2
+    error = f"hackmatrix puzzles: error: -o {file}: can't be written there\n"
+    assert capsys.readouterr().err == error
 
 
 def test_what_can_be_written_is_left_as_it_is(tmp_path: Path) -> None:
@@ -62,9 +65,3 @@ def test_what_a_kill_left_long_ago_is_removed(tmp_path: Path) -> None:
 def test_a_folder_that_takes_no_files() -> None:
     with pytest.raises(UserError, match="it: can't be written there"):
         check_writable(Path("/proc/file"), "it")
-
-
-def hackmatrix(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hackmatrix", *args]
-    env = os.environ | {"XDG_CACHE_HOME": str(folder)}
-    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=60)

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gated_runs import COMMAND, gated, wait_for
 from small_runs import rows_of, run_of, updates_of
 
+from hackmatrix.cli.main import exit_code
 from hackmatrix.core import files
 from hackmatrix.core.errors import UserError
 from hackmatrix.learning.run.loop import End
@@ -23,14 +23,6 @@ from hackmatrix.runs.metrics_file import METRICS_FILE
 from hackmatrix.runs.params import load_params, save_params
 
 pytestmark = [pytest.mark.usefixtures("shared_programs"), pytest.mark.thorough]
-
-WIDE = ["--hidden-dim", "256", "--save-interval", "2", "--total-timesteps", str(6 * 256)]
-
-
-def limit_files(pid: int, size: int) -> None:
-    """Lets a process write no file beyond this size, as a disk that is full."""
-    _, most = resource.prlimit(pid, resource.RLIMIT_FSIZE)
-    resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, most))
 
 
 @contextlib.contextmanager
@@ -48,41 +40,23 @@ def partial_files(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if ".saving-" in path.name]
 
 
-@pytest.mark.slow
-def test_saves_that_fail_print_one_warning_each_and_leave_nothing(tmp_path: Path) -> None:
-    run = tmp_path / "runs" / "mine"
-    with gated(tmp_path, [*COMMAND, *WIDE], at=3) as (process, gate):
-        wait_for(lambda: (run / "params_2.json").exists(), process)
-        limit_files(process.pid, 100_000)
-        gate.unlink()
-        output, errors = process.communicate(timeout=120)
-    assert process.returncode == 1
-    assert errors == b""
-    told = [line for line in output.decode().splitlines() if "can't be written" in line]
-    ends = "can't be written: File too large; what was saved before stays, training goes on"
-    assert told == [
-        f"warning: the checkpoint of update 4 {ends}",
-        f"warning: the checkpoint of update 6 {ends}",
-        "warning: final_params can't be written: File too large",
-    ]
-    assert partial_files(tmp_path) == []
-    assert sorted(path.name for path in run.glob("*params*")) == ["params_2.json", "params_2.npz"]
-
-
 def test_a_disk_that_is_full_at_the_start_is_found_before_anything_is_compiled(
-    tmp_path: Path,
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # The suite keeps every program that is compiled; a user's first ones are too small to be kept.
-    limited = 'ulimit -f 0; export JAX_ENABLE_COMPILATION_CACHE=false; exec "$@"'
-    command = ["sh", "-c", limited, "sh", *COMMAND]
-    with gated(tmp_path, command, at=0) as (process, _):
-        output, errors = process.communicate(timeout=120)
-    assert process.returncode == 1
-    assert errors.decode().startswith("hackmatrix train: error: ")
-    assert errors.decode().endswith(": File too large\n")
-    assert errors.count(b"\n") == 1
-    assert b"compil" not in output
-    assert not (tmp_path / "runs" / "mine").exists()
+    output = io.StringIO()
+
+    def command() -> int:
+        run_of(tmp_path, output=output)
+        return 0
+
+    with full_beyond(0):
+        code = exit_code("hackmatrix train", command)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert code == 1
+    assert line.startswith("hackmatrix train: error: ")
+    assert line.endswith(": File too large")
+    assert "compil" not in output.getvalue()
+    assert not (tmp_path / "mine").exists()
 
 
 def test_a_pair_that_cant_be_written_leaves_the_old_one(
@@ -133,17 +107,23 @@ def test_a_kill_between_any_two_steps_leaves_params_with_their_own_facts(
     assert found.about.get("update", held) == held
 
 
-@pytest.mark.parametrize("content", [[], [".lock"], [".lock", ".saving-config.yaml-1"]])
-@pytest.mark.parametrize("by_name", [True, False])
+@pytest.mark.parametrize(
+    ("content", "options"),
+    [
+        ([], {"run_name": "mine"}),
+        ([".lock", ".saving-config.yaml-1"], {"run_name": "mine"}),
+        ([".lock", ".saving-probe-1", ".saving-.saving-probe-1-1"], {"output_dir": Path("mine")}),
+    ],
+)
 def test_a_folder_that_a_kill_while_compiling_left_is_taken_over(
-    content: list[str], by_name: bool, tmp_path: Path
+    content: list[str], options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = tmp_path / "mine"
-    run.mkdir()
+    monkeypatch.chdir(tmp_path)
+    Path("mine").mkdir()
     for name in content:
-        (run / name).touch()
-    options = TrainOptions(run_name="mine") if by_name else TrainOptions(output_dir=run)
-    assert run_of(tmp_path, options, total_timesteps=64).end is End.FINISHED
+        Path("mine", name).touch()
+    assert run_of(Path(), TrainOptions(**options), total_timesteps=64).end is End.FINISHED
+    assert partial_files(Path("mine")) == []
 
 
 def test_a_folder_that_is_being_compiled_for_is_not_taken_over(tmp_path: Path) -> None:

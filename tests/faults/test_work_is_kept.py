@@ -6,13 +6,14 @@ import time
 from pathlib import Path
 
 import pytest
+from interrupted_runs import after_update
 from small_runs import rows_of, run_of, updates_of
 
 from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.cli.main import exit_code
 from hackmatrix.core.errors import UserError
 from hackmatrix.learning.settings.config import TrainOptions
-from hackmatrix.learning.trainer.trainer import Trainer, TrainState
+from hackmatrix.learning.trainer.trainer import TrainState
 from hackmatrix.runs import checkpoints
 from hackmatrix.runs.folder import LostFolderError
 
@@ -21,27 +22,6 @@ pytestmark = pytest.mark.usefixtures("shared_programs")
 
 def files_of(run: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("num_seeds", [1, 2])
-def test_params_that_are_newer_than_every_checkpoint_are_not_deleted(
-    num_seeds: int, tmp_path: Path
-) -> None:
-    run_of(tmp_path, save_interval=1, log_interval=1, num_seeds=num_seeds)
-    run = tmp_path / "mine"
-    for update in (4, 5, 6, 7):
-        shutil.rmtree(run / "checkpoints" / str(update))
-    before = files_of(run)
-    with pytest.raises(UserError, match=r"newer params than its checkpoint 3 \(params_4, .*final"):
-        run_of(tmp_path, TrainOptions(resume=str(run)))
-    assert files_of(run) == before
-
-    output = io.StringIO()
-    run_of(tmp_path, TrainOptions(resume=str(run), rewind=True), output=output)
-    assert "4 rows of metrics after update 3 are dropped" in output.getvalue()
-    assert updates_of(run) == [3, 4, 5, 6, 7]
-    assert [row["update"] for row in rows_of(run)] == [1, 2, 3, 4, 5, 6, 7]
 
 
 @pytest.mark.thorough
@@ -63,6 +43,24 @@ def test_params_of_a_run_whose_checkpoints_all_failed_are_not_deleted(
         run_of(tmp_path, resumed)
     assert load_policy(tmp_path / "mine").about["update"] == 7
 
+    options, output = TrainOptions(resume=resumed.resume, rewind=True), io.StringIO()
+    run_of(tmp_path, options, output=output, total_timesteps=7 * 64)
+    assert "2 rows of metrics after update 3 are dropped" in output.getvalue()
+    assert updates_of(tmp_path / "mine") == [3, 6, 7]
+    assert [row["update"] for row in rows_of(tmp_path / "mine")] == [3, 6, 7]
+
+
+def told_by_a_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """The line with which the command for a run ends."""
+
+    def command() -> int:
+        run_of(folder, save_interval=1, log_interval=1)
+        return 0
+
+    assert exit_code("hackmatrix train", command) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    return line
+
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("fate", ["deleted", "moved", "replaced"])
@@ -73,68 +71,45 @@ def test_a_run_whose_folder_is_taken_away_stops_and_leaves_the_next_one_alone(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     run, other = tmp_path / "mine", tmp_path / "aside"
-    train = Trainer.run
 
-    def taken_away(self: Trainer, state: TrainState, count: int) -> TrainState:
-        if count and int(state.update) == 4:
-            while not (run / "params_4.json").exists():  # so that nothing is being saved
-                time.sleep(0.01)
-            run.rename(other)
-            if fate == "deleted":
-                shutil.rmtree(other)
-            if fate == "replaced":
-                run.mkdir()
-                (run / ".lock").touch()
-                (run / "checkpoints" / "1").mkdir(parents=True)
-                (run / "params_1.npz").write_text("of the next run")
-        return train(self, state, count)
+    def take_away(_: TrainState) -> None:
+        wait_for(run / "params_4.json")
+        run.rename(other)
+        if fate == "deleted":
+            shutil.rmtree(other)
+        if fate == "replaced":
+            (run / "checkpoints" / "1").mkdir(parents=True)
+            (run / ".lock").touch()
+            (run / "params_1.npz").write_text("of the next run")
 
-    monkeypatch.setattr(Trainer, "run", taken_away)
-
-    def command() -> int:
-        run_of(tmp_path, save_interval=1, log_interval=1)
-        return 0
-
-    assert exit_code("hackmatrix train", command) == 1
-    line = capsys.readouterr().err
+    after_update(monkeypatch, 4, take_away)
+    line = told_by_a_run(tmp_path, capsys)
     assert line.startswith(f"hackmatrix train: error: {run} was deleted, moved or replaced")
-    assert line.count("\n") == 1
-    if fate == "replaced":
-        assert sorted(path.name for path in run.rglob("*")) == [
-            ".lock",
-            "1",
-            "checkpoints",
-            "params_1.npz",
-        ]
-    else:
-        assert not run.exists()
+    left = [".lock", "1", "checkpoints", "params_1.npz"] if fate == "replaced" else []
+    assert sorted(path.name for path in run.rglob("*")) == left
+    assert run.exists() == (fate == "replaced")
     if fate != "deleted":
         assert updates_of(other) == [1, 2, 3, 4]
+
+
+def wait_for(file: Path) -> None:
+    """Until it is there, so that nothing is being saved."""
+    while not file.exists():
+        time.sleep(0.01)
 
 
 def test_a_run_whose_rows_are_taken_away_stops_and_makes_no_file_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = tmp_path / "mine"
-    train = Trainer.run
 
-    def taken_away(self: Trainer, state: TrainState, count: int) -> TrainState:
-        if count and int(state.update) == 4:
-            while not (run / "params_4.json").exists():  # so that nothing is being saved
-                time.sleep(0.01)
-            (run / "metrics.jsonl").unlink()
-        return train(self, state, count)
+    def take_away(_: TrainState) -> None:
+        wait_for(run / "params_4.json")
+        (run / "metrics.jsonl").unlink()
 
-    monkeypatch.setattr(Trainer, "run", taken_away)
-
-    def command() -> int:
-        run_of(tmp_path, save_interval=1, log_interval=1)
-        return 0
-
-    assert exit_code("hackmatrix train", command) == 1
-    line = capsys.readouterr().err
+    after_update(monkeypatch, 4, take_away)
+    line = told_by_a_run(tmp_path, capsys)
     assert line.startswith(f"hackmatrix train: error: {run}/metrics.jsonl was deleted or cut")
-    assert line.count("\n") == 1
     assert not (run / "metrics.jsonl").exists()
     assert updates_of(run) == [1, 2, 3, 4]
 

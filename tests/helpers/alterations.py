@@ -1,31 +1,18 @@
-"""Recorded steps altered in one field, as the tests of conformance need them: the fields."""
+"""Recorded steps altered in one field, and in what chance cannot do: conformance refuses them."""
 
 from collections.abc import Callable
 
+from recorder import PART_NAMES
 from recordings import Raw
+
+from hackmatrix.game.rules.rewards import REWARD_PARTS
 
 # Changes a step in place, given the state before it; returns whether the step is one to change so.
 Alteration = Callable[[Raw, Raw], object]
 Register = Callable[[Alteration], Alteration]
 
 SIPHON, WARP, POLY, WAIT = 4, 8, 9, 10
-PARTS = (  # as the recordings name them
-    "step_penalty",
-    "stage_completion",
-    "score_gain",
-    "kills",
-    "data_siphon",
-    "distance",
-    "victory",
-    "death",
-    "resource_gain",
-    "resource_holding",
-    "damage",
-    "hp_recovery",
-    "siphon_quality",
-    "program_waste",
-    "siphon_death",
-)
+PARTS = [PART_NAMES.get(name, name) for name in REWARD_PARTS]  # as the recordings name them
 ALTERATIONS: dict[str, Alteration] = {}
 
 
@@ -99,19 +86,6 @@ ALTERATIONS["transmission turns"] = lambda _, s: any(
 )
 
 
-@alteration("player off the board")
-def _(_before: Raw, step: Raw) -> object:
-    step["after"]["player"]["row"] = 6
-    return True
-
-
-@alteration("player's cell")
-def _(_before: Raw, step: Raw) -> object:
-    player = step["after"]["player"]
-    player["col"] = (player["col"] + 1) % 6
-    return step["action"] != WARP
-
-
 @alteration("stage")
 def _(_before: Raw, step: Raw) -> object:
     return step["after"]["stage"] < 8 and more(step["after"], "stage")
@@ -134,39 +108,6 @@ def _(_before: Raw, step: Raw) -> object:
     return step["after"]["owned"] and step["after"]["owned"].pop() is not None
 
 
-@alteration("content of a cell")
-def _(_before: Raw, step: Raw) -> object:
-    cell = step["after"]["cells"][14]
-    return cell["kind"] == "empty" and cell.update(kind="siphon") is None
-
-
-@alteration("content of a question block")
-def _(before: Raw, step: Raw) -> object:
-    old = [cell for cell in before["cells"] if cell["kind"] == "question"]
-    cells = [cell for cell in step["after"]["cells"] if cell in old]
-    return not new_stage(step) and any(toggle(cell, "is_data") for cell in cells[:1])
-
-
-@alteration("program of a block")
-def _(before: Raw, step: Raw) -> object:
-    cells = [
-        cell for cell in blocks(step["after"]) if "program" in cell and cell in before["cells"]
-    ]
-    return not new_stage(step) and any(more(cell, "program", -1) for cell in cells[:1])
-
-
-@alteration("enemy's cell")
-def _(_before: Raw, step: Raw) -> object:
-    enemies = step["after"]["enemies"]
-    return any(enemy["row"] < 5 and more(enemy, "row") for enemy in enemies[:1])
-
-
-@alteration("enemy's type")
-def _(_before: Raw, step: Raw) -> object:
-    enemies = [e for e in step["after"]["enemies"] if e["type"] == "virus"]
-    return step["action"] != POLY and any(e.update(type="glitch") is None for e in enemies[:1])
-
-
 @alteration("where a cryptog was last seen")
 def _(_before: Raw, step: Raw) -> object:
     cryptogs = [e for e in step["after"]["enemies"] if e["type"] == "cryptog"]
@@ -175,37 +116,9 @@ def _(_before: Raw, step: Raw) -> object:
     return cryptogs
 
 
-@alteration("order of the enemies")
-def _(_before: Raw, step: Raw) -> object:
-    step["after"]["enemies"].reverse()
-    return len({e["type"] for e in step["after"]["enemies"]}) > 1
-
-
 @alteration("an enemy that is not there")
 def _(_before: Raw, step: Raw) -> object:
     return step["after"]["enemies"] and step["after"]["enemies"].pop()
-
-
-@alteration("order of the transmissions")
-def _(before: Raw, step: Raw) -> object:
-    step["after"]["transmissions"].reverse()
-    return len({place(t) for t in before["transmissions"]}) > 1 < len(
-        step["after"]["transmissions"]
-    ) and not new_stage(step)
-
-
-@alteration("type of a transmission")
-def _(before: Raw, step: Raw) -> object:
-    kept = [t for t in step["after"]["transmissions"] if t in before["transmissions"]]
-    for transmission in kept[:1]:
-        transmission["type"] = "glitch" if transmission["type"] != "glitch" else "daemon"
-    return kept
-
-
-@alteration("cell of a transmission")
-def _(before: Raw, step: Raw) -> object:
-    kept = [t for t in step["after"]["transmissions"] if t in before["transmissions"]]
-    return any(t["row"] < 5 and more(t, "row") for t in kept[:1])
 
 
 # --- the step ------------------------------------------------------------------------------------
@@ -247,3 +160,120 @@ def _(before: Raw, step: Raw) -> object:
 def _(_before: Raw, step: Raw) -> object:
     order = step.get("order", [[]])[0]
     return len(order) > 3 and order.append(order.pop(0)) is None and order.append(order[0]) is None
+
+
+# --- what chance cannot do -----------------------------------------------------------------------
+
+
+def spawned(before: Raw, step: Raw) -> Raw | None:
+    """The last transmission of a step, if it is new."""
+    new = len(step["after"]["transmissions"]) > len(before["transmissions"])
+    return step["after"]["transmissions"][-1] if new else None
+
+
+@alteration("spawned on an enemy")
+def _(before: Raw, step: Raw) -> object:
+    transmission, enemies = spawned(before, step), step["after"]["enemies"]
+    return transmission and any(
+        transmission.update(row=e["row"], col=e["col"]) is None for e in enemies[:1]
+    )
+
+
+@alteration("one spawn too few")
+def _(before: Raw, step: Raw) -> object:
+    return spawned(before, step) and step["after"]["transmissions"].pop()
+
+
+@alteration("one spawn too many")
+def _(before: Raw, step: Raw) -> object:
+    transmissions = step["after"]["transmissions"]
+    return spawned(before, step) and transmissions.append({**transmissions[-1], "row": 3}) is None
+
+
+@alteration("POLY makes the same type")
+def _(before: Raw, step: Raw) -> object:
+    old, new = before["enemies"], step["after"]["enemies"]
+    same = step["action"] == POLY and len(old) == len(new) > 0
+    return same and new[0].update(type=old[0]["type"]) is None
+
+
+@alteration("WARP to where nothing was")
+def _(before: Raw, step: Raw) -> object:
+    player, pieces = step["after"]["player"], before["enemies"] + before["transmissions"]
+    player["col"] = (player["col"] + 1) % 6
+    return step["action"] == WARP and place(player) not in map(place, pieces)
+
+
+# --- new stages ----------------------------------------------------------------------------------
+
+
+def in_new_stage(name: str) -> Callable[[Callable[[Raw], object]], None]:
+    def register(alter: Callable[[Raw], object]) -> None:
+        ALTERATIONS[f"new stage: {name}"] = lambda _, s: new_stage(s) and alter(s["after"])
+
+    return register
+
+
+@in_new_stage("exit in the player's corner")
+def _(after: Raw) -> object:
+    after["exit"] = [after["player"]["row"], after["player"]["col"]]
+    return True
+
+
+@in_new_stage("a program twice on the board")
+def _(after: Raw) -> object:
+    programs = [cell for cell in blocks(after) if "program" in cell]
+    same = {"program": programs[0]["program"], "spawn": programs[0]["spawn"]} if programs else {}
+    return len(programs) > 1 and programs[1].update(same) is None
+
+
+@in_new_stage("ten points")
+def _(after: Raw) -> object:
+    data = [cell for cell in blocks(after) if "points" in cell]
+    return data and data[0].update(points=10, spawn=10) is None
+
+
+@in_new_stage("twelve blocks")
+def _(after: Raw) -> object:
+    empty = [cell for i, cell in enumerate(after["cells"]) if cell["kind"] == "empty" and i > 6]
+    for cell in empty[: 12 - len(blocks(after))]:
+        cell.clear()
+        cell.update(kind="data", points=1, spawn=1)
+    return len(blocks(after)) == 12
+
+
+@in_new_stage("four blocks")
+def _(after: Raw) -> object:
+    for block in blocks(after)[4:]:
+        block.clear()
+        block.update(kind="empty", credits=1)
+    return True
+
+
+@in_new_stage("a block in a corner")
+def _(after: Raw) -> object:
+    corner = next(cell for cell in after["cells"] if cell["kind"] == "siphon")
+    for name in corner:
+        blocks(after)[0].setdefault(name, corner[name])
+    corner.clear()
+    corner.update(kind="data", points=1, spawn=1)
+    return True
+
+
+@in_new_stage("a corner walled in")
+def _(after: Raw) -> object:
+    taken = {place(piece) for piece in after["enemies"] + after["transmissions"]}
+    for at in (1, 6):
+        other = next(
+            cell for cell in blocks(after) if cell not in map(after["cells"].__getitem__, (1, 6))
+        )
+        if not is_block(after["cells"][at]):
+            i = after["cells"].index(other)
+            after["cells"][at], after["cells"][i] = after["cells"][i], after["cells"][at]
+    return not taken & {(0, 1), (1, 0)} and is_block(after["cells"][6])
+
+
+@in_new_stage("a resource of four")
+def _(after: Raw) -> object:
+    cell = next(cell for cell in after["cells"] if "credits" in cell)
+    return cell.update(credits=4) is None

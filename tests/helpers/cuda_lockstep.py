@@ -16,11 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from cuda_on_cpu import install
 
-from hackmatrix.agents.roster.batch_players import player_of
-from hackmatrix.agents.roster.names import resolve
 from hackmatrix.agents.scripted.weights import TUNED
 from hackmatrix.core.processes.cores import num_cores
-from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.game.native import batch, cuda
 from hackmatrix.game.native.__main__ import random_actions
 from hackmatrix.game.native.layout import Games
@@ -95,21 +92,6 @@ def _scripted(record: Array, mask: Array, rng: np.random.Generator) -> Array:
     return batch.scripted_actions(record, _WEIGHTS, threads=num_cores())
 
 
-def _shipped() -> Choose:
-    """The most probable actions of the shipped agent, by JAX on the CPU."""
-    player = player_of(resolve("shipped"), ENVIRONMENT_ID, greedy=True).player
-    play = jax.jit(
-        lambda record, mask, keys: player.choose(player.params, (), record, mask, keys)[0]
-    )
-
-    def choose(record: Array, mask: Array, rng: np.random.Generator) -> Array:
-        del rng
-        keys = jax.random.split(jax.random.key(0), len(record))
-        return np.asarray(_on_cpu(play, record, batch.flags(mask), keys))
-
-    return choose
-
-
 def _in_jax(games: Games, mask: np.ndarray) -> Any:
     from hackmatrix.game.native.xla import XlaGames
 
@@ -132,14 +114,13 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--scripted", action="store_true", help="the scripted player plays")
-    parser.add_argument("--shipped", action="store_true", help="the shipped agent plays")
     parser.add_argument("--on-cpu", type=Path, metavar="FOLDER")
     options = parser.parse_args()
     if options.on_cpu:
         install(options.on_cpu)
     else:
         cuda.register()
-    choose = _scripted if options.scripted else _shipped() if options.shipped else _random
+    choose = _scripted if options.scripted else _random
     counts = play(options.games, options.steps, options.seed, choose)
     print(dict(counts))
     return int(any(name.startswith("different") for name in counts))

@@ -1,7 +1,7 @@
-"""The kernels for NVIDIA's GPUs on a CPU: NVRTC's PTX as C++, behind the handlers that launch them.
+"""The kernels for NVIDIA's GPUs on a CPU: their source as C++, and the handlers that launch them.
 
-`python tests/helpers/cuda_on_cpu.py FOLDER` builds it; a process with the folder in LD_LIBRARY_PATH
-then plays by the kernels after `install(FOLDER)`, which comes before the native engine is imported.
+A process with the folder of `build(FOLDER)` in LD_LIBRARY_PATH plays by the kernels after
+`install(FOLDER)`, which comes before the native engine is imported.
 """
 
 import ctypes
@@ -12,37 +12,30 @@ import sys
 from pathlib import Path
 
 import jax
-import ptx
 
 from hackmatrix.game.native import _native, constants, cuda
 
 HELPERS = Path(__file__).parent
 ENGINE = Path(cuda.__file__).parent
-CAPABILITY = "80"  # the PTX of a newer one may use what `ptx.py` does not know
-FLAGS = ("-std=c++17", "-O1", "-fno-strict-aliasing", "-ffp-contract=off", "-fPIC", "-shared")
+FLAGS = ("-std=c++17", "-fno-strict-aliasing", "-ffp-contract=off", "-fPIC", "-shared")
+DRIVER = ("-O1", "-nostdinc", "-Wno-unknown-pragmas", "-Wl,-Bsymbolic", "cuda_driver.cpp")
 
 
 def build(folder: Path) -> None:
     """Compiles the driver and the handlers into a folder."""
-    image = cuda.find_nvrtc().compile(f"compute_{CAPABILITY}")
-    (folder / "kernels.ptx").write_bytes(image)
-    (folder / "kernels.cpp").write_text(ptx.cplusplus(image.rstrip(b"\0").decode()))
+    sources = folder / "sources"
+    sources.mkdir()
+    for name, text in cuda.sources().items():
+        (sources / name).write_text(text)
     constants.write(folder)
-    driver = [f'-DKERNELS="{folder / "kernels.cpp"}"', "cuda_driver.cpp"]
-    handlers = [
-        f"-I{ENGINE}",
-        f"-I{folder}",
-        f"-isystem{jax.ffi.include_dir()}",
-        "cuda_handlers.cpp",
-    ]
-    for name, arguments in {"libcuda.so.1": driver, "handlers.so": handlers}.items():
-        command = [
-            *shlex.split(os.environ.get("CXX", "c++")),
-            *FLAGS,
-            *arguments,
-            "-o",
-            str(folder / name),
-        ]
+    includes = [f"-I{ENGINE}", f"-I{folder}", f"-isystem{jax.ffi.include_dir()}"]
+    commands = {
+        "libcuda.so.1": [f"-I{sources}", *DRIVER],
+        "handlers.so": ["-O0", *includes, "cuda_handlers.cpp"],
+    }
+    compiler = shlex.split(os.environ.get("CXX", "c++"))
+    for name, arguments in commands.items():
+        command = [*compiler, *FLAGS, *arguments, "-o", str(folder / name)]
         subprocess.run(command, check=True, cwd=HELPERS)
 
 
@@ -56,13 +49,9 @@ def install(folder: Path) -> None:
         raise RuntimeError("install() comes before what imports the native engine's custom calls")
     library = ctypes.CDLL(str(folder / "handlers.so"))
     library.load.restype, library.handler_of.restype = ctypes.c_char_p, ctypes.c_void_p
-    if why := library.load((folder / "kernels.ptx").read_bytes()):
+    if why := library.load(b""):
         raise RuntimeError(why.decode())
     for name in _native.XLA_HANDLERS:
         if (handler := library.handler_of(name.encode())) is None:
             continue  # a call that GPUs do not have
         _native.XLA_HANDLERS[name] = jax.ffi.pycapsule(ctypes.c_void_p(handler))
-
-
-if __name__ == "__main__":
-    build(Path(sys.argv[1]).resolve())

@@ -7,7 +7,6 @@ for each.
 import contextlib
 import multiprocessing
 import os
-import pty
 import random
 import re
 import resource
@@ -49,8 +48,8 @@ PATIENCE = 180.0  # seconds, on a machine that has other work
 KILLED = {-n for n in (signal.SIGKILL, signal.SIGHUP, signal.SIGINT, signal.SIGTERM)}
 
 
-def process_of(folder: Path, arguments: list[str], terminal: str | None) -> BaseProcess:
-    """A process that trains; its output goes to `output.txt`, or to a terminal it controls."""
+def process_of(folder: Path, arguments: list[str]) -> BaseProcess:
+    """A process that trains; its output goes to `output.txt`."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(
         [
@@ -60,19 +59,17 @@ def process_of(folder: Path, arguments: list[str], terminal: str | None) -> Base
             "hackmatrix.research.evaluation.selection",
         ]
     )
-    process = context.Process(target=_train, args=(str(folder), arguments, terminal))
+    process = context.Process(target=_train, args=(str(folder), arguments))
     process.start()
     return process
 
 
-def _train(folder: str, arguments: list[str], terminal: str | None) -> None:
+def _train(folder: str, arguments: list[str]) -> None:
     os.setsid()
     os.chdir(folder)
-    path = terminal or "output.txt"
-    output = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
+    output = os.open("output.txt", os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
     for stream in (0, 1, 2):
         os.dup2(output, stream)
-    os.environ["TERM"] = "xterm"
     from grid_command import wait_at_gate  # puts the grid in place of the game
 
     from hackmatrix.cli.main import main
@@ -106,7 +103,6 @@ class Rig:
     folder: Path
     chance: random.Random
     process: BaseProcess | None = None
-    terminal: int | None = None  # our end of it; None: there is none, or it is gone
     starts: int = 0  # how many processes had trained the run before this one
     met: list[str] = field(default_factory=list)  # the faults that met the run
     was_full: bool = False  # whether the disk of the process has been full, or has failed
@@ -121,15 +117,7 @@ class Rig:
         begun = (self.run / "config.yaml").exists()
         self.was_full = False
         self.starts = self.starts_recorded()
-        name = None
-        if self.chance.random() < 0.5:
-            self.terminal, theirs = pty.openpty()
-            os.set_blocking(self.terminal, False)
-            name = os.ttyname(theirs)
-        self.process = process_of(self.folder, [*(RESUME if begun else self.settings), *more], name)
-        if name is not None:
-            self.until(lambda: self.drained() or self.code is not None)  # it has opened it
-            os.close(theirs)
+        self.process = process_of(self.folder, [*(RESUME if begun else self.settings), *more])
 
     @property
     def code(self) -> int | None:
@@ -146,21 +134,11 @@ class Rig:
         assert self.process.pid is not None
         return self.process.pid
 
-    def drained(self) -> str:
-        """The terminal's output since the last call, so that it never fills up."""
-        text = b""
-        with contextlib.suppress(OSError):
-            while self.terminal is not None and (part := os.read(self.terminal, 65536)):
-                text += part
-        return text.decode(errors="replace")
-
     def until(self, condition: Callable[[], object]) -> None:
         give_up = time.monotonic() + PATIENCE
-        printed = ""
         while not condition():
-            printed += self.drained()
             if time.monotonic() > give_up:
-                raise Lost(f"it hangs: {printed[-2000:]}")
+                raise Lost(f"it hangs: {self.output()[-2000:]}")
             time.sleep(0.01)
 
     def starts_recorded(self) -> int:
@@ -183,7 +161,6 @@ class Rig:
         It may also end with 1, which stands for a save that failed, if its disk has failed.
         """
         self.until(lambda: self.code is not None)
-        self.hang_up()
         codes = (*codes, 1) if self.was_full else codes
         if self.code not in codes:
             raise Lost(f"exit code {self.code}, expected {codes}: {self.output()[-2000:]}")
@@ -192,13 +169,7 @@ class Rig:
         path = self.folder / "output.txt"
         return path.read_text(errors="replace") if path.exists() else ""
 
-    def hang_up(self) -> None:
-        if self.terminal is not None:
-            os.close(self.terminal)
-            self.terminal = None
-
     def close(self) -> None:
-        self.hang_up()
         if self.process is not None:
             self.process.kill()
             self.process.join()
@@ -237,16 +208,6 @@ def _hurried(rig: Rig) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.kill(rig.pid, signal.SIGINT)
     rig.end(0, 130)
-
-
-def _suspended(rig: Rig) -> None:
-    os.kill(rig.pid, signal.SIGSTOP)
-    time.sleep(rig.chance.uniform(0, 0.5))
-    os.kill(rig.pid, signal.SIGCONT)
-
-
-def _without_terminal(rig: Rig) -> None:
-    rig.hang_up()
 
 
 def _full(rig: Rig) -> None:
@@ -290,14 +251,6 @@ def _damaged(rig: Rig) -> None:
     path.write_bytes(bytes(content))
 
 
-def _doubled(rig: Rig) -> None:
-    """A second process wants to train the run too."""
-    second = process_of(rig.folder, RESUME, None)
-    rig.until(lambda: second.exitcode is not None)
-    if second.exitcode != 2 and rig.code is None:
-        raise Lost(f"a second process was let in: {second.exitcode}")
-
-
 def _back_in_time(rig: Rig) -> None:
     (rig.folder / "clock was set back").touch()
 
@@ -316,12 +269,9 @@ FAULTS = (
     Fault("SIGINT", _stopped_by(signal.SIGINT)),
     Fault("SIGINT twice", _hurried),
     Fault("SIGHUP", _stopped_by(signal.SIGHUP)),
-    Fault("SIGSTOP, SIGCONT", _suspended),
-    Fault("terminal closed", _without_terminal),
     Fault("disk full", _full),
     Fault("folder moved", _moved),
     Fault("bit flipped", _damaged),
-    Fault("second process", _doubled),
     Fault("clock set back", _back_in_time),
 )
 
@@ -371,7 +321,6 @@ def endure(folder: Path, seed: int, *, evaluated: bool = False) -> list[str]:
 
 def _go_on(rig: Rig) -> None:
     """Resumes the run, as a person would who reads what the command says."""
-    rig.hang_up()
     rig.start(*advice(rig))
 
 

@@ -46,7 +46,7 @@ def key_of(seed: int) -> Any:
 
 def action_of(mask: Any, number: Any) -> Any:
     """A valid action; with 64 bits an int64."""
-    return (jnp.argmax(jnp.roll(mask, -number)) + number) % mask.size
+    return (jnp.argmax(jnp.roll(mask, -number)) + number.astype(int)) % mask.size
 
 
 def played(env: Any) -> Iterator[Any]:
@@ -75,20 +75,6 @@ def environments() -> Iterator[Any]:
         observation, state = env.reset(key_of(5))
         yield observation, env.action_mask(state), env.features(observation)
     yield hackmatrix.make().step(None, hackmatrix.make().reset(key_of(5))[1], jax.device_put(0))
-
-
-def more_environments() -> Iterator[Any]:
-    yield from played(hackmatrix.make(engine="jax"))
-    yield from played(hackmatrix.make(observation="planes", reward="progress"))
-    yield from played(hackmatrix.make("frog:Frog+HackMatrix-v1"))
-
-
-def classic_control() -> Iterator[Any]:
-    """All that is returned, then what is no float of the dynamics."""
-    (everything,) = played(hackmatrix.make("CartPole-v1"))
-    _, (actions, (reward, terminated, truncated, _)) = everything
-    yield everything
-    yield actions, reward, terminated, truncated
 
 
 def agents() -> Iterator[Any]:
@@ -147,7 +133,7 @@ WAYS: dict[str, Callable[[], Iterator[Any]]] = {
     way.__name__: way
     for way in (
         *(environments, agents, evaluations, training, clients),
-        *(more_environments, classic_control, more_trainings),
+        more_trainings,
     )
 }
 

@@ -28,7 +28,8 @@ def peak(config: TrainConfig, share: float) -> float:
 def write_rows(config: TrainConfig, run: Path, value: Value, rows: int) -> None:
     """The first rows of a run; its speed falls with its epochs."""
     run.mkdir(parents=True, exist_ok=True)
-    (run / "config.yaml").write_text(dump_config(config))
+    if not (run / "config.yaml").exists():
+        (run / "config.yaml").write_text(dump_config(config))
     lines = []
     for row in range(1, rows + 1):
         steps = config.learning.total_timesteps * row // ROWS

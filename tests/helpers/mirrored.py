@@ -1,4 +1,4 @@
-"""The engines' files, and the names that they define."""
+"""The engines' files, the names that they define, and where two of them differ."""
 
 import ast
 from collections.abc import Iterator
@@ -24,3 +24,12 @@ def public_names(path: Path) -> set[str]:
                     yield name
 
     return {name for name in defined() if not name.startswith("_")}
+
+
+def check_names(
+    name: str, ours: set[str], theirs: set[str], tables: dict[str, tuple[str, str]]
+) -> None:
+    """The names are those of both files but for the table's, of the one and of the other."""
+    only_ours, only_theirs = tables.get(name, ("", ""))
+    assert ours - theirs == set(only_ours.split())
+    assert theirs - ours == set(only_theirs.split())

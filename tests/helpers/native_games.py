@@ -3,28 +3,14 @@
 from collections.abc import Sequence
 
 import numpy as np
+from rule_cases import Data, Parts, Play
 
+from hackmatrix.game.engine.saving import state_from_dict, state_to_dict
 from hackmatrix.game.engine.state import State
 from hackmatrix.game.native import batch
-from hackmatrix.game.native.batch import Games
-from hackmatrix.game.native.conversion import games_from_engine as begin
-from hackmatrix.game.native.conversion import state_to_engine as state_of
+from hackmatrix.game.native.conversion import games_from_engine, state_to_engine
 from hackmatrix.game.rules.actions import NUM_ACTIONS
-from hackmatrix.game.rules.rewards import UNIT
-
-__all__ = ["begin", "parts_of", "state_of", "step", "valid_actions"]
-
-
-def valid_actions(games: Games) -> list[list[int]]:
-    """The valid actions of each game."""
-    _, masks = batch.observe(games)
-    return [[a for a in range(NUM_ACTIONS) if mask >> a & 1] for mask in masks.tolist()]
-
-
-def step(games: Games, actions: Sequence[int]) -> list[list[int]]:
-    """Takes an action in each game; returns the parts of the rewards in units of 0.005."""
-    stepped = batch.step(games, np.array(actions, np.int32), auto_reset=False)
-    return parts_of(stepped).tolist()
+from hackmatrix.game.rules.rewards import REWARD_PARTS, UNIT
 
 
 class NativeBatch:
@@ -33,10 +19,10 @@ class NativeBatch:
     name = "native"
 
     def __init__(self, states: Sequence[State]) -> None:
-        self._games = begin(list(states))
+        self._games = games_from_engine(list(states))
 
     def states(self) -> list[State]:
-        return [state_of(self._games, place) for place in range(len(self._games.states))]
+        return [state_to_engine(self._games, place) for place in range(len(self._games.states))]
 
     def masks(self) -> list[int]:
         return batch.observe(self._games)[1].tolist()
@@ -45,11 +31,34 @@ class NativeBatch:
         return batch.observe(self._games)[0]
 
     def step(self, actions: Sequence[int]) -> np.ndarray:
-        return np.array(step(self._games, actions))
+        stepped = batch.step(self._games, np.array(actions, np.int32), auto_reset=False)
+        parts = np.rint(stepped.reward_parts / np.float32(UNIT))
+        np.testing.assert_array_equal(parts * np.float32(UNIT), stepped.reward_parts)
+        return parts.astype(np.int32)
 
 
-def parts_of(stepped: batch.Step) -> np.ndarray:
-    """int32[N, parts]: the parts of the rewards in units of 0.005."""
-    parts = np.rint(stepped.reward_parts / np.float32(UNIT))
-    np.testing.assert_array_equal(parts * np.float32(UNIT), stepped.reward_parts)
-    return parts.astype(np.int32)
+class NativePlay:
+    """A game as rule cases play it."""
+
+    def __init__(self, data: Data) -> None:
+        self.games = NativeBatch([state_from_dict(data)])
+
+    def valid_actions(self) -> list[int]:
+        (mask,) = self.games.masks()
+        return [action for action in range(NUM_ACTIONS) if mask >> action & 1]
+
+    def step(self, action: int) -> tuple[Data, Parts, list[int]]:
+        (parts,) = self.games.step([action]).tolist()
+        (state,) = self.games.states()
+        by_name = dict(zip(REWARD_PARTS, parts, strict=True))
+        return state_to_dict(state), by_name, self.valid_actions()
+
+
+class NativeEngine:
+    def from_dict(self, data: Data) -> Play:
+        return NativePlay(data)
+
+    def after(self, states: Sequence[Data], action: int) -> list[Data]:
+        games = NativeBatch([state_from_dict(data) for data in states])
+        games.step([action] * len(states))
+        return [state_to_dict(state) for state in games.states()]

@@ -77,26 +77,3 @@ def problems_of_answer(name: str, answer: dict[str, Any]) -> list[str]:
     fields = {field: value for field, value in answer.items() if field != "id"}
     failure = {"$ref": "#/$defs/Failure"}
     return problems(fields, failure if "error" in fields else EXCHANGES[name]["answer"], name)
-
-
-def is_field(path: list[str]) -> bool:
-    """Whether answers can have what is read of one by these names and, as `[]`, indices."""
-    at = [exchange["answer"] for exchange in EXCHANGES.values()]
-    at.append({"properties": {"id": {}, "error": {}}})
-    for name in path:
-        at = [part for schema in at for part in _parts(schema, name)]
-    return bool(at)
-
-
-def _parts(schema: dict[str, Any], name: str) -> Iterator[dict[str, Any]]:
-    if "$ref" in schema:
-        schema = MESSAGES["$defs"][schema["$ref"].rpartition("/")[2]]
-    for each in schema.get("anyOf", ()):
-        yield from _parts(each, name)
-    if name == "[]":
-        yield from schema.get("prefixItems", ())
-        yield from [schema["items"]] if schema.get("items") else []
-    elif name in schema.get("properties", {}):
-        yield schema["properties"][name]
-    elif isinstance(schema.get("additionalProperties"), dict):
-        yield schema["additionalProperties"]

@@ -1,4 +1,4 @@
-"""Plays a copy of the package to which `test_new_program.py` has added the program PATCH.
+"""Plays a copy of the package to which `test_recipes.py` has added the program PATCH.
 
 `python patched_game.py` plays it in plain Python, `python patched_game.py jax` in lockstep.
 """

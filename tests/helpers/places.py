@@ -1,11 +1,9 @@
 """Sets and numbers of the JAX game, made of Python sets and lists and turned back into them."""
 
-import inspect
-from collections.abc import Iterable, Sequence
-from pathlib import Path
-from types import ModuleType
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import hypothesis
 import numpy as np
 from hypothesis import strategies as st
 
@@ -13,6 +11,15 @@ from hackmatrix.game.jaxgame.bitboard import HALF, Set32, Set36
 
 PLACES = {Set36: 36, Set32: 32}
 KINDS = list(PLACES)
+
+
+def given(*drawn: Any, **named: Any) -> Callable[[Callable[..., None]], Any]:
+    """Hypothesis's, with few examples: a wrong operation is wrong on most sets."""
+
+    def few(test: Callable[..., None]) -> Any:
+        return hypothesis.settings(max_examples=25)(hypothesis.given(*drawn, **named)(test))
+
+    return few
 
 
 def to_set(kind: type, places: Iterable[int]) -> Any:
@@ -68,18 +75,3 @@ def lists_of(kind: type, planes: int) -> st.SearchStrategy[list[int]]:
 def _bits_of(kind: type) -> st.SearchStrategy[int]:
     """A bit for each place, drawn as one number, which takes a tenth of the time."""
     return st.integers(0, 2 ** PLACES[kind] - 1)
-
-
-def untested(module: ModuleType, test: Path) -> set[str]:
-    """The public functions and methods of a module that a test file does not name."""
-    made_here = [
-        x for x in vars(module).values() if getattr(x, "__module__", "") == module.__name__
-    ]
-    names = {x.__name__ for x in made_here if inspect.isfunction(x)}
-    for kind in filter(inspect.isclass, made_here):
-        methods = inspect.getmembers_static(
-            kind, lambda x: inspect.isfunction(x) or isinstance(x, staticmethod)
-        )
-        names |= {name for name, _ in methods if name in vars(kind) and name not in dir(tuple)}
-    text = test.read_text()
-    return {name for name in names if not name.startswith("_") and f".{name}" not in text}

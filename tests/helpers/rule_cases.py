@@ -70,7 +70,7 @@ def _jax() -> Engine:
 
 
 def _native() -> Engine:
-    from native_rule_engine import NativeEngine
+    from native_games import NativeEngine
 
     return NativeEngine()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from host_program import STRICT
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow  # test_settings has the quicker case
 
 SWITCHES = STRICT | {"JAX_ENABLE_X64": "1", "JAX_DISABLE_JIT": "1"}
 COMMAND = Path(sysconfig.get_path("scripts")) / "hackmatrix"
@@ -27,6 +27,7 @@ def run(command: str, cwd: Path) -> str:
 
 
 def test_a_run_is_trained_and_evaluated(tmp_path: Path) -> None:
-    small = "--config original --architecture mlp --hidden-dim 8 --num-envs 4 --num-steps 8"
-    run(f"train {small} --total-timesteps 64 --no-wandb --output-dir run", tmp_path)
+    small = "--config original --architecture mlp --hidden-dim 8 --num-envs 4 --num-steps 2"
+    few = "--num-minibatches 2 --update-epochs 1 --total-timesteps 16"
+    run(f"train {small} {few} --no-wandb --output-dir run", tmp_path)
     assert "games            2" in run("evaluate run --episodes 2 --max-steps 50", tmp_path)

@@ -34,8 +34,3 @@ def test_two_threads_train_runs_that_they_name(
     one, other = (load_policy(run).params["params"]["Dense_0"] for run in (first, second))
     np.testing.assert_array_equal(one["kernel"], other["kernel"])
     assert signal.getsignal(signal.SIGINT) is handler
-
-
-def test_a_name_and_a_folder_do_not_go_together(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="--output-dir is the run's folder"):
-        hackmatrix.train("frog:Frog", run_name="first", output_dir=tmp_path)

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from package_trees import PACKAGE, tree_of
 from paths import DOCS, ROOT
-
-PACKAGE = ROOT / "hackmatrix"
 
 # From the one that everything may import to the one that nothing imports.
 PACKAGES = (
@@ -36,7 +35,7 @@ MODULES = {
 
 def imported(module: str) -> Iterator[str]:
     """The modules of the package that a module imports, wherever in it."""
-    for node in ast.walk(ast.parse(MODULES[module].read_text())):
+    for node in ast.walk(tree_of(MODULES[module])):
         if isinstance(node, ast.Import):
             found = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -97,18 +96,6 @@ def test_each_subpackage_imports_only_those_listed_after_it(package: str) -> Non
     assert wrong == []
 
 
-def test_no_subpackages_import_each_other_in_a_circle() -> None:
-    below = defaultdict(set)
-    for module, other in imports():
-        if subpackage(module) != subpackage(other) and subpackage(module):
-            below[subpackage(module)].add(subpackage(other))
-    while leaves := {each for theirs in below.values() for each in theirs} - set(below):
-        for theirs in below.values():
-            theirs -= leaves
-        below = defaultdict(set, {name: theirs for name, theirs in below.items() if theirs})
-    assert not below, sorted(below)
-
-
 def test_no_modules_import_each_other_in_a_circle() -> None:
     """Wherever they import: a circle within functions is one to the reader."""
     graph = defaultdict(set)
@@ -119,17 +106,8 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 # The engines mirror each other, name by name; `test_mirror.py` in their tests.
 MIRRORED = {
-    *(
-        "Before",
-        "Board",
-        "Dice",
-        "Ending",
-        "Outcome",
-        "Player",
-        "Position",
-        "VisibleState",
-        "State",
-    ),
+    *("Before", "Board", "Dice", "Ending", "Outcome", "Player", "Position", "VisibleState"),
+    "State",
     "Step",  # the results of `batch.step`, which both batch engines have
 }
 
@@ -137,7 +115,7 @@ MIRRORED = {
 def test_a_class_name_stands_for_one_class() -> None:
     files = defaultdict(list)
     for file in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text())):
+        for node in ast.walk(tree_of(file)):
             if isinstance(node, ast.ClassDef):
                 files[node.name].append(file.relative_to(PACKAGE).as_posix())
     shared = {name: several for name, several in files.items() if len(several) > 1}
@@ -148,21 +126,13 @@ def test_a_class_name_stands_for_one_class() -> None:
 
 def purpose(folder: Path) -> str:
     """The first line of the docstring of a package or a subpackage, without its full stop."""
-    text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text()))
+    text = ast.get_docstring(tree_of(folder / "__init__.py"))
     assert text is not None
     return text.splitlines()[0].removesuffix(".")
 
 
 def test_the_folders_are_the_packages() -> None:
     assert {path.parent.name for path in PACKAGE.glob("*/__init__.py")} == set(PACKAGES)
-
-
-def test_each_subpackage_says_what_it_is_for() -> None:
-    assert all(
-        purpose(PACKAGE / package / name)
-        for package in PACKAGES
-        for name in subpackages_of(package)
-    )
 
 
 def test_the_tree_of_the_architecture_is_that_of_the_packages() -> None:

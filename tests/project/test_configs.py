@@ -62,15 +62,6 @@ def test_a_run_without_a_file_has_the_best_settings_where_they_are_for_its_envir
     assert default_settings({"multi_task": True}) == {}
 
 
-def test_the_large_batch_is_scaled_as_the_original_found_best() -> None:
-    config, _ = resolve({"num_envs": 2048}, read_config(Path("original")))
-    assert (config.learning.num_minibatches, config.learning.update_epochs, config.learning.lr) == (
-        32,
-        2,
-        6.25e-5,
-    )
-
-
 def test_a_tpu_trains_as_best_does_in_larger_batches() -> None:
     tpu, best = (
         resolve({}, read_config(CONFIGS / f"{name}.yaml"))[0] for name in ("tpu_v4_8", "best")

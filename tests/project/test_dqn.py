@@ -1,6 +1,5 @@
 """DQN, an algorithm outside the package: it learns, resumes exactly, and shares its games."""
 
-import os
 import shutil
 import subprocess
 import sys
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 from paths import DQN
 
+from hackmatrix.cli.main import main
 from hackmatrix.runs.checkpoints import checkpoints_of, load_checkpoint
 from hackmatrix.runs.metrics_file import read_metrics
 
@@ -24,21 +24,18 @@ REPLAY = (
 def _in_a_folder_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copy(DQN, tmp_path)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "dqn", raising=False)
 
 
-def hackmatrix(*flags: str, code: int = 0) -> str:
-    command = [sys.executable, "-m", "hackmatrix", *flags]
-    run = subprocess.run(command, capture_output=True, text=True, env=os.environ, timeout=500)
-    assert run.returncode == code, run.stdout + run.stderr
-    return run.stdout + run.stderr
+def flags_of(name: str, *flags: str, steps: int) -> list[str]:
+    begin = ("--env=CartPole-v1", *SMALL.split(), f"--run-name={name}", "--save-interval=5")
+    return ["train", "--algorithm=dqn:DQN", f"--total-timesteps={steps}", *begin, *flags]
 
 
-def train(name: str, *flags: str, steps: int, env: str = "CartPole-v1") -> Path:
-    run = Path("checkpoints", name)
-    begin = (f"--env={env}", *SMALL.split(), f"--run-name={name}", "--save-interval=5")
-    which = (f"--resume={run}",) if run.exists() else begin
-    hackmatrix("train", "--algorithm=dqn:DQN", f"--total-timesteps={steps}", *which, *flags)
-    return run
+def train(name: str, *flags: str, steps: int) -> Path:
+    assert main(flags_of(name, *flags, steps=steps)) == 0
+    return Path("checkpoints", name)
 
 
 def arrays(run: Path) -> dict[str, np.ndarray]:
@@ -46,26 +43,40 @@ def arrays(run: Path) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.thorough
-def test_a_run_resumes_exactly_with_its_replay_and_its_agent_needs_no_code() -> None:
+def test_a_run_resumes_exactly_with_its_replay_and_its_agent_needs_no_code(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = arrays(train("whole", *REPLAY, steps=640))
-    train("half", *REPLAY, steps=320)
-    half = arrays(train("half", steps=640))
+    middle = ("--resume=checkpoints/whole/checkpoints/5", "--run-name=half")
+    assert main(["train", "--algorithm=dqn:DQN", *middle]) == 0
+    half = arrays(Path("checkpoints", "half"))
     assert {name.split(".")[0] for name in whole} >= {"params", "target", "replay", "opt_state"}
     for name in whole:
         np.testing.assert_array_equal(whole[name], half[name], err_msg=name)
     assert whole["replay.action"].shape == (8, 64)
-    refused = hackmatrix("train", "--resume=checkpoints/half", "--total-timesteps=960", code=2)
-    assert "code that runs only if you say so by --algorithm dqn:DQN" in refused
-    assert "games           2\n" in hackmatrix("evaluate", "checkpoints/half", "--episodes=2")
+    assert "for --algorithm dqn:DQN: lr 0.001" in capsys.readouterr().out
+
+    # A process in which nobody has named the code, and a folder without it.
+    monkeypatch.setattr("hackmatrix.core.named_code._allowed", set())
+    assert main(["train", "--resume=checkpoints/half", "--total-timesteps=960"]) == 2
+    assert "code that runs only if you say so by --algorithm dqn:DQN" in capsys.readouterr().err
+    Path("dqn.py").unlink()
+    monkeypatch.delitem(sys.modules, "dqn")
+    assert main(["evaluate", "checkpoints/half", "--episodes=2"]) == 0
+    assert "games           2\n" in capsys.readouterr().out
 
 
 @pytest.mark.thorough
 def test_two_devices_share_the_games_and_their_replay() -> None:
-    both = train("both", *REPLAY, "--num-devices=2", steps=640, env="HackMatrix")
+    flags = flags_of("both", *REPLAY, "--num-devices=2", steps=320)
+    run = subprocess.run(
+        [sys.executable, "-m", "hackmatrix", *flags], capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr
+    both = Path("checkpoints", "both")
     assert arrays(both)["replay.action"].shape == (8, 64)
-    losses = [row["train/td_loss"] for row in read_metrics(both) if "train/td_loss" in row]
-    assert losses
-    assert np.isfinite(losses).all()
+    (*_, row) = read_metrics(both)
+    assert np.isfinite([row["train/td_loss"], row["train/mean_q"]]).all()
 
 
 @pytest.mark.slow

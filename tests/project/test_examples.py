@@ -2,6 +2,7 @@
 
 import json
 import re
+import runpy
 import subprocess
 import sys
 
@@ -23,28 +24,24 @@ def stages(said: str) -> list[float]:
     return [float(each) for each in re.findall(r"steps: (\S+) stages cleared a game", said)]
 
 
-@pytest.mark.slow
-def test_the_training_in_one_file_runs() -> None:
-    said = run(1024, 8, 4)
-    assert len(stages(said)) == 2
-    assert re.search(r"^games +4$", said, re.M)
-
-
-@pytest.mark.thorough
-def test_the_training_in_one_file_says_how_it_is_called() -> None:
-    command = [sys.executable, str(PPO)]
-    shown = subprocess.run([*command, "--help"], capture_output=True, text=True, timeout=60)
-    assert (shown.returncode, shown.stderr) == (0, "")
-    assert all(name in shown.stdout for name in ("steps", "num_games", "episodes"))
-    wrong = subprocess.run([*command, "many"], capture_output=True, text=True, timeout=60)
-    assert wrong.returncode == 2
-    assert "Traceback" not in wrong.stderr
+@pytest.mark.parametrize(("argument", "code"), [("--help", 0), ("many", 2)])
+def test_the_training_in_one_file_says_how_it_is_called(
+    argument: str, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", [str(PPO), argument])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(PPO), run_name="__main__")
+    assert ended.value.code == code
+    said = capsys.readouterr()
+    assert all(name in said.out + said.err for name in ("steps", "num_games", "episodes"))
 
 
 @pytest.mark.slow  # 130,000 steps
 def test_it_learns() -> None:
-    reached = stages(run(200_000, 256, 10))
+    said = run(200_000, 256, 10)
+    reached = stages(said)
     assert reached[-1] > 1.5 > reached[0]
+    assert re.search(r"^games +10$", said, re.M)
 
 
 def cells() -> list[str]:

@@ -4,9 +4,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from paths import ROOT
-
-PACKAGE = ROOT / "hackmatrix"
+from package_trees import PACKAGE, tree_of
 
 # They say that there is something, not what it is: `found` is a list of runs, a match or a path.
 NAMELESS = {
@@ -99,7 +97,7 @@ def nameless(tree: ast.Module) -> Iterator[str]:
 
 def nameless_of(file: Path) -> set[str]:
     path = file.relative_to(PACKAGE).as_posix()
-    return {f"{path}: {name}" for name in nameless(ast.parse(file.read_text()))}
+    return {f"{path}: {name}" for name in nameless(tree_of(file))}
 
 
 def test_every_name_says_what_it_names() -> None:

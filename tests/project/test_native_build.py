@@ -80,6 +80,7 @@ for module in pkgutil.walk_packages(hackmatrix.__path__, "hackmatrix."):
 """
 
 
+@pytest.mark.thorough
 def test_only_what_is_named_after_it_needs_the_native_engine(tmp_path: Path) -> None:
     command = [sys.executable, "-W", "ignore", "-c", ALL_MODULES]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)

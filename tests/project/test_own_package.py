@@ -99,13 +99,6 @@ def test_an_environment_of_ones_own_is_still_sought_in_the_current_folder_first(
 
 
 @pytest.mark.slow
-def test_the_processes_of_an_evaluation_find_it_too(foreign: Path) -> None:
-    options = ("--episodes", "64", "--max-steps", "2", "--json")  # in several processes
-    games = said(COMMANDS / "hackmatrix", "evaluate", "scripted", *options, folder=foreign)
-    assert json.loads(games)["episodes"] == 64
-
-
-@pytest.mark.slow
 def test_the_wheel_finds_its_own_package_in_a_new_environment(
     foreign: Path, tmp_path: Path
 ) -> None:

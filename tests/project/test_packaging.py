@@ -25,20 +25,8 @@ PROJECT = PYPROJECT["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 
 # Joined here, because this file is searched too.
-REGISTRIES = [
-    ".".join(parts)
-    for parts in [
-        ("pypi", "org"),
-        ("pythonhosted", "org"),
-        ("npmjs", "org"),
-        ("npmjs", "com"),
-        ("anaconda", "org"),
-        ("conda", "io"),
-        ("crates", "io"),
-        ("docker", "io"),
-        ("ghcr", "io"),
-    ]
-]
+REGISTRIES = [f"{name}.org" for name in ("pypi", "pythonhosted", "npmjs", "anaconda")]
+REGISTRIES += [f"{name}.io" for name in ("conda", "crates", "docker", "ghcr")] + ["npmjs" + ".com"]
 # Absolute paths that only mean something on the machine of whoever wrote them.
 LOCAL_PATH = re.compile(r"(?<![\w./~-])/(?:root|work|home|Users|opt/pypi|opt/wheels)/\w?")
 

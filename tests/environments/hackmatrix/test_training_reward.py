@@ -141,6 +141,8 @@ def test_programs_up_to_the_fourth_are_worth_something(
     _, _, paid, *_, info = env.step(None, start, jnp.int32(SIPHON))
     assert info["programs_owned"] == len(owned.split()) + 1
     assert paid == pytest.approx(-0.15 + worth)  # less the siphon
+    assert info["shaping"] == pytest.approx(worth)  # the part that can fade
+    assert env.spec.info.keys() == info.keys()
 
 
 def test_the_worth_of_a_program_is_a_setting() -> None:

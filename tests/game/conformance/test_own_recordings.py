@@ -30,11 +30,6 @@ def test_games_from_any_legal_state(data: dict[str, Any], seed: int) -> None:
     assert_reproduced(recorded(Game.from_dict(data).state, 12, seed))
 
 
-def test_new_games() -> None:
-    for stream in range(20):
-        assert_reproduced(recorded(Game.new(stream).state, 60, stream))
-
-
 def test_a_stage_without_blocks() -> None:
     state = crowded(free={1, 6, 8, 9})  # with the player's five cells, and (0,0) is walled in
     raw = recorded(state, 1, action=RIGHT)

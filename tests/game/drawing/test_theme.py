@@ -1,8 +1,6 @@
 """The table that everything draws by is plain data of the forms it promises."""
 
-import json
 import re
-from typing import Any
 
 import pytest
 
@@ -12,17 +10,6 @@ from hackmatrix.game.rules.enemies import EnemyType
 from hackmatrix.game.rules.programs import PROGRAMS
 
 PATH = re.compile(r"(M\d+(\.\d+)? \d+(\.\d+)?( L\d+(\.\d+)? \d+(\.\d+)?)+( Z)?( |$))+")
-
-
-def as_json(value: Any) -> Any:
-    """The value with lists for tuples, as JSON has it."""
-    if isinstance(value, dict):
-        return {name: as_json(part) for name, part in value.items()}
-    return [as_json(part) for part in value] if isinstance(value, list | tuple) else value
-
-
-def test_the_look_is_json() -> None:
-    assert json.loads(json.dumps(LOOK)) == as_json(LOOK)
 
 
 def test_every_path_is_straight_lines_between_absolute_points() -> None:

@@ -11,24 +11,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jax_games import GAMES
 from lockstep_starts import full, new, next_to_the_exit, quiet, rich
+from look_alikes import other_secrets, rich_game
 from platforms import as_accelerators
 from strategies import legal_states
 
 from hackmatrix.environments.hackmatrix import HackMatrixEnv
 from hackmatrix.environments.hackmatrix.observations import observations_of
+from hackmatrix.game import native
 from hackmatrix.game.engine import Game
-from hackmatrix.game.engine.dice import Dice
 from hackmatrix.game.engine.observation import observe
 from hackmatrix.game.engine.saving import state_from_dict
-from hackmatrix.game.engine.state import State
 from hackmatrix.game.foresight.features import features
 from hackmatrix.game.foresight.jax_layout import tactical_numbers as jax_numbers
 from hackmatrix.game.foresight.python_layout import tactical_numbers
-from hackmatrix.game.rules.board import MAX_POINTS, Content
-from hackmatrix.game.rules.enemies import EnemyType
-from hackmatrix.game.rules.programs import PROGRAMS, ProgramId
+from hackmatrix.game.rules.programs import ProgramId
 from hackmatrix.game.rules.tactical import FAR, GROUPS, SCALES, START, TACTICAL_SIZE
 
+if native.available:
+    from hackmatrix.game.native import batch, xla
+
+needs_native = pytest.mark.skipif(not native.available, reason="there is no native engine")
 of_games = jax.jit(jax_numbers)
 
 
@@ -37,24 +39,62 @@ def named(numbers: Any) -> dict[str, list[int]]:
     return {g.name: [int(x) for x in numbers[START[g.name] :][: g.size]] for g in GROUPS}
 
 
-def assert_equal_in_both(records: list[bytes]) -> None:
-    padded = [records[i % len(records)] for i in range(GAMES)]
-    got = of_games(jnp.array([list(record) for record in padded], jnp.uint8))
-    assert (got.shape, got.dtype) == ((GAMES, TACTICAL_SIZE), jnp.int8)
-    for record, numbers in zip(padded, np.asarray(got), strict=True):
+def as_array(records: list[bytes]) -> np.ndarray:
+    return np.frombuffer(b"".join(records), np.uint8).reshape(len(records), -1)
+
+
+def assert_native_is_right(records: list[bytes]) -> None:
+    for record, numbers in zip(records, batch.tactical_numbers(as_array(records)), strict=True):
         assert named(numbers) == named(tactical_numbers(record))
+
+
+def assert_equal_in_both(records: list[bytes]) -> None:
+    padded = as_array([records[i % len(records)] for i in range(GAMES)])
+    got = of_games(jnp.asarray(padded))
+    assert (got.shape, got.dtype) == ((GAMES, TACTICAL_SIZE), jnp.int8)
+    for record, numbers in zip(records, np.asarray(got), strict=False):
+        assert named(numbers) == named(tactical_numbers(record))
+
+
+def while_playing(rng: random.Random, number: int) -> list[bytes]:
+    starts, records = (new, rich, rich, rich, quiet, full, next_to_the_exit), []
+    for i in range(number):
+        game = Game(starts[i % len(starts)](rng))
+        for _ in range(rng.randrange(4)):
+            if valid := game.valid_actions():
+                game.step(rng.choice(valid))
+        records.append(game.observation())
+    return records
+
+
+@needs_native
+def test_the_native_engine_works_out_the_same() -> None:
+    records = [with_a_block_of(99), *while_playing(random.Random(2), number=70)]
+    assert_native_is_right(records)
+    got = jax.jit(xla.tactical_numbers)(as_array(records))
+    np.testing.assert_array_equal(got, batch.tactical_numbers(as_array(records)))
+
+
+@needs_native
+@settings(max_examples=25, deadline=None)
+@given(st.lists(legal_states(ended=True), min_size=2, max_size=2))
+def test_the_native_engine_works_out_the_same_of_any_legal_state(states: list[dict]) -> None:
+    assert_native_is_right([observe(state_from_dict(data)) for data in states])
+
+
+@needs_native
+@pytest.mark.parametrize("layout", ["classic", "full"])
+def test_the_other_layouts_of_the_native_engine(layout: str) -> None:
+    """To the last bit: both divide with one rounding."""
+    records = while_playing(random.Random(5), number=48)
+    expected = np.array([features(record, layout) for record in records], np.float32)
+    np.testing.assert_array_equal(batch.features(as_array(records), layout), expected)
 
 
 @pytest.mark.thorough
 def test_both_engines_work_out_the_same_while_playing() -> None:
-    rng = random.Random(0)
-    for start in (new, rich, rich, rich, quiet, full, next_to_the_exit):
-        games = [Game(start(rng)) for _ in range(GAMES)]
-        for game in games:
-            for _ in range(rng.randrange(4)):
-                if valid := game.valid_actions():
-                    game.step(rng.choice(valid))
-        assert_equal_in_both([observe(game.state) for game in games])
+    records = [with_a_block_of(spawn) for spawn in (7, 15, 16, 99)]
+    assert_equal_in_both(records + while_playing(random.Random(0), GAMES - 4))
 
 
 @pytest.mark.slow
@@ -75,40 +115,15 @@ def test_both_engines_work_out_the_same_of_any_legal_state(states: list[dict]) -
     assert_equal_in_both([observe(state_from_dict(data)) for data in states])
 
 
-def with_other_hidden_facts(state: State, rng: random.Random) -> State:
-    """A state that looks the same to the player."""
-    for cell in state.cells:
-        if cell.content == Content.QUESTION and not cell.siphoned:
-            cell.holds_data = rng.random() < 0.5
-            cell.points = rng.randint(1, MAX_POINTS) if cell.holds_data else 0
-            cell.program = 0 if cell.holds_data else rng.randrange(len(PROGRAMS))
-            cell.spawn = rng.randint(0, 9)
-    if not state.show:
-        for transmission in state.transmissions:
-            transmission.type = rng.choice(list(EnemyType))
-    taken = {enemy.cell for enemy in state.enemies} | state.blocks() | {state.player.cell}
-    for enemy in state.enemies:
-        alone = len(state.enemies_on(enemy.cell)) == 1
-        if not state.sees(enemy) and alone:
-            free = [c for c in range(36) if c not in taken and not state.in_line(c)]
-            enemy.cell = rng.choice([*free, enemy.cell])
-            taken.add(enemy.cell)
-            enemy.hp, enemy.stunned = rng.randint(1, 2), rng.random() < 0.5
-    state.dice = Dice(rng.getrandbits(32), rng.getrandbits(32))
-    return state
-
-
 def test_nothing_hidden_changes_it() -> None:
     rng = random.Random(1)
-    changed = 0
-    for _ in range(300):
-        state = rich(rng)
-        data = Game(state).to_dict()
-        before = tactical_numbers(observe(state))
-        other = with_other_hidden_facts(state_from_dict(data), rng)
-        changed += Game(other).to_dict() != data
-        assert tactical_numbers(observe(other)) == before
-    assert changed > 250
+    for _ in range(100):
+        state = rich_game(rng)
+        other = other_secrets(state, rng)
+        for enemy in other.enemies:
+            if not other.sees(enemy):
+                enemy.hp, enemy.stunned = rng.randint(1, 2), rng.random() < 0.5
+        assert tactical_numbers(observe(other)) == tactical_numbers(observe(state))
 
 
 def seen(text: str) -> dict[str, list[int]]:
@@ -170,11 +185,14 @@ def test_ways_lead_round_blocks() -> None:
     assert max(board["program_near"]) == FAR  # from here it can be siphoned
 
 
+def with_a_block_of(spawn: int) -> bytes:
+    text = BOARD.format(a="..", b="..") + f"cell 1,1 program ROW spawn {spawn}"
+    return Game.from_text(text).observation()
+
+
 @pytest.mark.parametrize(("spawn", "counted"), [(7, 7), (15, 15), (16, 15), (99, 15)])
 def test_transmissions_of_one_block_are_counted_up_to_15(spawn: int, counted: int) -> None:
-    text = BOARD.format(a="..", b="..") + f"cell 1,1 program ROW spawn {spawn}"
-    assert seen(text)["here_spawns"] == [counted]
-    assert_equal_in_both([observe(Game.from_text(text).state)])
+    assert named(tactical_numbers(with_a_block_of(spawn)))["here_spawns"] == [counted]
 
 
 def test_the_features_are_the_integers_over_their_scales() -> None:

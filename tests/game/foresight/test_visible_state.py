@@ -71,7 +71,7 @@ def by_cell(seen: VisibleState) -> VisibleState:
 def test_directions_and_siphoning_are_played_out_as_the_engine_plays_them() -> None:
     rng = random.Random(3)
     played: Counter[int] = Counter()
-    for _ in range(400):
+    for _ in range(100):
         state = visible(rng)
         seen = VisibleState.of_state(state)
         for action in (*range(NUM_DIRECTIONS), SIPHON):
@@ -87,7 +87,7 @@ def test_directions_and_siphoning_are_played_out_as_the_engine_plays_them() -> N
                 siphon(seen) if action == SIPHON else go(seen, action)
             ) == VisibleState.of_state(after)
             played[action] += 1
-    assert min(played.values()) > 100
+    assert min(played.values()) > 25
     assert len(played) == NUM_DIRECTIONS + 1
 
 
@@ -100,7 +100,7 @@ def test_all_programs_are_foreseen_but_those_that_cannot_be() -> None:
 def test_a_program_is_played_out_as_the_engine_plays_it(program: ProgramId) -> None:
     rng = random.Random(4)
     changed = 0
-    for _ in range(200):
+    for _ in range(60):
         state = visible(rng)
         seen, after = VisibleState.of_state(state), copy_state(state)
         played = run(seen, program)
@@ -116,7 +116,7 @@ def test_a_program_is_played_out_as_the_engine_plays_it(program: ProgramId) -> N
             continue
         assert by_cell(played) == left
         changed += 1
-    assert changed > 20
+    assert changed > 5
 
 
 @jax.jit
@@ -125,6 +125,7 @@ def boards_after_strikes(records: jax.Array) -> Any:
     return after_strikes(seen, surviving(seen))[0]
 
 
+@pytest.mark.thorough
 def test_the_layouts_boards_are_those_that_the_engine_leaves() -> None:
     """But for PUSH and PULL where an enemy is in another's way, which the layout leaves out."""
     rng = random.Random(5)
@@ -173,7 +174,7 @@ def crowded(state: State, program: ProgramId) -> bool:
 def test_the_turn_of_a_single_enemy_is_foreseen() -> None:
     rng = random.Random(6)
     turns = hits = 0
-    while turns < 300:
+    while turns < 150:
         state = visible(rng)
         state.player.hp, state.step, state.transmissions = 3, False, []
         state.next_task, state.pending, state.show = 1_000, 0, True
@@ -189,13 +190,13 @@ def test_the_turn_of_a_single_enemy_is_foreseen() -> None:
             assert foreseen.hp == alone.player.hp
             turns += 1
             hits += foreseen.hp < 3
-    assert hits > 15
+    assert hits > 7
 
 
 def test_a_single_enemy_threatens_the_cells_where_it_would_hit() -> None:
     rng = random.Random(7)
     told: Counter[int] = Counter()
-    for _ in range(40):
+    for _ in range(12):
         state = visible(rng)
         state.player.hp, state.step, state.transmissions = 3, False, []
         state.next_task, state.pending, state.show = 1_000, 0, True
@@ -207,4 +208,4 @@ def test_a_single_enemy_threatens_the_cells_where_it_would_hit() -> None:
                 enemy_turn_by_the_rules(alone)
                 assert 3 - alone.player.hp == expected
                 told[expected] += 1
-    assert told[1] > 100
+    assert told[1] > 30

@@ -45,7 +45,7 @@ def test_any_legal_state_and_any_action(states: "Drawn", seed: int) -> None:
 
 
 @pytest.mark.thorough
-@settings(max_examples=30)
+@settings(max_examples=10)
 @given(legal_states(ended=True), st.sampled_from(["classic", "full"]))
 def test_features_of_any_legal_state(data: dict, layout: str) -> None:
     record = observe(state_from_dict(data))

@@ -1,16 +1,14 @@
 """The functions of `bitboard.py` against Python sets."""
 
 from itertools import compress
-from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
-from places import KINDS, PLACES, members, sets_of, to_set, untested
+from places import KINDS, PLACES, given, members, sets_of, to_set
 from suites import first_quickly
 
 from hackmatrix.game.jaxgame import bitboard
@@ -193,7 +191,3 @@ def test_a_ray_and_what_it_meets_first(cell: int, stops: set[int], direction: in
 # A direction is a function, so for each there is a function of its own to compile.
 rays = [lambda cell, d=d: bitboard.ray(cell, d) for d in DIRECTIONS]
 looks = [lambda ray, stops, d=d: bitboard.up_to_first(ray, stops, d) for d in DIRECTIONS]
-
-
-def test_every_public_function_has_a_test() -> None:
-    assert untested(bitboard, Path(__file__)) == set()

@@ -13,12 +13,11 @@ from lockstep_starts import new, next_to_the_exit, quiet, rich
 
 from hackmatrix.game.foresight import jax_layout
 from hackmatrix.game.foresight import kernel as tactical
-from hackmatrix.game.jaxgame import batch, game, kernel, mosaic, undo
+from hackmatrix.game.jaxgame import batch, kernel, mosaic, undo
 from hackmatrix.game.jaxgame.actions import valid_actions
 from hackmatrix.game.jaxgame.bitboard import of_cell
 from hackmatrix.game.jaxgame.control_flow import repeat_while
 from hackmatrix.game.jaxgame.conversion import state_from_engine
-from hackmatrix.game.jaxgame.stage import plan_stage
 from hackmatrix.game.rules.actions import NUM_ACTIONS
 
 BLOCK = mosaic.GAMES_OF_A_BLOCK
@@ -51,6 +50,7 @@ def choose(state: Any, key: jax.Array) -> jax.Array:
     return jnp.where(jax.random.bernoulli(sometimes, 0.002, action.shape), anything, action)
 
 
+@pytest.mark.thorough
 def test_games_with_masks_and_bytes_of_a_kernel() -> None:
     state = undo.without_rows(games(2 * BLOCK, different=32))
     rows = jnp.asarray(np.random.default_rng(0).integers(0, 256, (12, 2 * BLOCK)), jnp.uint8)
@@ -83,19 +83,6 @@ def test_what_mosaic_does_not_take_is_put_otherwise() -> None:
 
     _, made = jax.jit(partial(mosaic.in_blocks, rule, None, interpret=True))(numbers)
     same(made, jax.jit(partial(rule, None))(numbers)[1])
-
-
-@pytest.mark.slow
-def test_games_that_share_a_row_find_their_layouts() -> None:
-    word = jnp.arange(BLOCK, dtype=jnp.uint32)
-    plan = jax.jit(lambda word: plan_stage(game.new_game(word, word)))(word)
-    expected = jax.jit(batch._first_valid_layout)(plan)
-    search = jax.jit(kernel._first_valid_layout)
-    for share in (0.0, 0.03, 1.0):
-        wanted = np.random.default_rng(1).random(BLOCK) < share
-        block = jax.tree.map(lambda x: x.reshape(mosaic.BLOCK), (plan, wanted))
-        found = np.asarray(search(*block)).reshape(-1)
-        same(found[wanted], np.asarray(expected)[wanted])
 
 
 @pytest.mark.slow

@@ -1,14 +1,10 @@
 """The functions of `planes.py` against Python lists: one number for each place."""
 
-from pathlib import Path
 from typing import Any
 
 import jax
-import pytest
-from hypothesis import given
 from hypothesis import strategies as st
-from places import KINDS, PLACES, lists_of, members, sets_of, to_numbers, to_set, untested, values
-from suites import first_quickly
+from places import given, lists_of, members, sets_of, to_numbers, to_set, values
 
 from hackmatrix.game.jaxgame import planes
 from hackmatrix.game.jaxgame.bitboard import Set32, Set36
@@ -19,8 +15,13 @@ PLANES = 3  # enough for every carry and borrow
 LARGEST = 2**PLANES - 1
 
 number = st.integers(0, LARGEST)
-kinds = pytest.mark.parametrize("kind", first_quickly(KINDS))
+numbers, places = lists_of(Set36, PLANES), sets_of(Set36)
 call: Any = jax.jit(lambda function, *args: function(*args), static_argnums=0)  # compiled once each
+
+
+def cells_with(numbers: list[int], planes: int = PLANES) -> Any:
+    """A number on each cell of the board."""
+    return to_numbers(Set36, numbers, planes)
 
 
 def test_two_planes_hold_the_hp_of_all_enemies() -> None:
@@ -33,52 +34,39 @@ def test_two_planes_hold_the_hp_of_all_enemies() -> None:
 # --- numbers at places ---------------------------------------------------------------------------
 
 
-@kinds
-@given(data=st.data(), n=number)
-def test_reading_and_writing(kind: type, data: st.DataObject, n: int) -> None:
-    a, places = data.draw(lists_of(kind, PLANES)), data.draw(sets_of(kind))
-    place = data.draw(st.integers(0, PLACES[kind] - 1))
-    x, at = to_numbers(kind, a, PLANES), to_set(kind, places)
+@given(numbers, places, st.integers(0, CELLS - 1), number)
+def test_reading_and_writing(a: list[int], at: set[int], place: int, n: int) -> None:
+    x, where = cells_with(a), to_set(Set36, at)
     assert int(call(planes.get, x, place)) == a[place]
-    assert values(call(planes.put, x, at, n)) == [n if i in places else v for i, v in enumerate(a)]
-    assert values(call(planes.clear, x, at)) == [0 if i in places else v for i, v in enumerate(a)]
+    assert values(call(planes.put, x, where, n)) == [n if i in at else v for i, v in enumerate(a)]
+    assert values(call(planes.clear, x, where)) == [0 if i in at else v for i, v in enumerate(a)]
 
 
-@kinds
-@given(data=st.data())
-def test_one_of_two_numbers_at_each_place(kind: type, data: st.DataObject) -> None:
-    a, b = data.draw(lists_of(kind, PLANES)), data.draw(lists_of(kind, PLANES))
-    places = data.draw(sets_of(kind))
-    got = call(planes.select, to_set(kind, places), *(to_numbers(kind, c, PLANES) for c in (a, b)))
-    assert values(got) == [
-        x if i in places else y for i, (x, y) in enumerate(zip(a, b, strict=True))
-    ]
+@given(numbers, numbers, places)
+def test_one_of_two_numbers_at_each_place(a: list[int], b: list[int], at: set[int]) -> None:
+    got = call(planes.select, to_set(Set36, at), cells_with(a), cells_with(b))
+    assert values(got) == [a[i] if i in at else b[i] for i in range(CELLS)]
 
 
-@kinds
-@given(data=st.data(), n=number)
-def test_which_places_have_a_number(kind: type, data: st.DataObject, n: int) -> None:
-    a, b = data.draw(lists_of(kind, PLANES)), data.draw(lists_of(kind, PLANES))
-    x, y = to_numbers(kind, a, PLANES), to_numbers(kind, b, PLANES)
-    every = range(PLACES[kind])
+@given(numbers, numbers, number)
+def test_which_places_have_a_number(a: list[int], b: list[int], n: int) -> None:
+    x, y, every = cells_with(a), cells_with(b), range(CELLS)
     assert members(call(planes.equal, x, n)) == {i for i in every if a[i] == n}
     assert members(call(planes.at_least, x, n)) == {i for i in every if a[i] >= n}
     assert members(call(planes.nonzero, x)) == {i for i in every if a[i]}
     assert members(call(planes.less, x, y)) == {i for i in every if a[i] < b[i]}
     assert members(call(odd_ones, x)) == {i for i in every if a[i] in (1, 3, 5)}
     of_each = call(one_hot_below_6, x)
-    assert [members(places) for places in of_each] == [
+    assert [members(found) for found in of_each] == [
         {i for i in every if a[i] == value} for value in range(6)
     ]
 
 
-@kinds
-@given(data=st.data(), bits=st.integers(1, PLANES - 1))
-def test_numbers_up_to_a_power_of_2_less_1(kind: type, data: st.DataObject, bits: int) -> None:
-    a, largest = data.draw(lists_of(kind, PLANES)), 2**bits - 1
-    got = planes.at_most(to_numbers(kind, a, PLANES), largest)
+@given(numbers, st.integers(1, PLANES - 1))
+def test_numbers_up_to_a_power_of_2_less_1(a: list[int], bits: int) -> None:
+    got = planes.at_most(cells_with(a), 2**bits - 1)
     assert len(got) == bits
-    assert values(got) == [min(number, largest) for number in a]
+    assert values(got) == [min(number, 2**bits - 1) for number in a]
 
 
 def odd_ones(numbers: Any) -> Any:
@@ -92,35 +80,30 @@ def one_hot_below_6(numbers: Any) -> Any:
 # --- arithmetic at all places at once ------------------------------------------------------------
 
 
-@kinds
-@given(data=st.data())
-def test_one_more_and_one_less(kind: type, data: st.DataObject) -> None:
+@given(numbers, places)
+def test_one_more_and_one_less(a: list[int], at: set[int]) -> None:
     """All timers are counted down by as many operations as one."""
-    a, places = data.draw(lists_of(kind, PLANES)), data.draw(sets_of(kind))
-    more = [(v + (i in places)) % (LARGEST + 1) for i, v in enumerate(a)]
-    x, at = to_numbers(kind, a, PLANES), to_set(kind, places)
-    assert values(call(planes.increment, x, at)) == more
-    assert values(call(planes.decrement, to_numbers(kind, more, PLANES), at)) == a
+    more = [(v + (i in at)) % (LARGEST + 1) for i, v in enumerate(a)]
+    where = to_set(Set36, at)
+    assert values(call(planes.increment, cells_with(a), where)) == more
+    assert values(call(planes.decrement, cells_with(more), where)) == a
 
 
-@kinds
-@given(data=st.data())
-def test_counting_down_from_large_numbers(kind: type, data: st.DataObject) -> None:
+@given(lists_of(Set36, 15), places)
+def test_counting_down_from_large_numbers(a: list[int], at: set[int]) -> None:
     """Turns have so many planes that they are counted down in a loop."""
-    a = data.draw(lists_of(kind, 15))
-    places = data.draw(sets_of(kind)) & {i for i, v in enumerate(a) if v}
-    less = [v - (i in places) for i, v in enumerate(a)]
-    x, at = to_numbers(kind, a, 15), to_set(kind, places)
-    assert values(call(planes.decrement, x, at)) == less
+    at = at & {i for i, v in enumerate(a) if v}
+    less = [v - (i in at) for i, v in enumerate(a)]
+    assert values(call(planes.decrement, cells_with(a, 15), to_set(Set36, at))) == less
 
 
-@kinds
-@given(data=st.data())
-def test_lists_close_their_gaps_in_all_facts_alike(kind: type, data: st.DataObject) -> None:
-    a, flags, kept = (data.draw(lists_of(kind, PLANES)), *(data.draw(sets_of(kind)) for _ in "ab"))
-    facts = {"numbers": to_numbers(kind, a, PLANES), "flags": to_set(kind, flags)}
-    closed = call(planes.compress, facts, to_set(kind, kept))
-    gone = [0] * (PLACES[kind] - len(kept))
+@given(numbers, places, places)
+def test_lists_close_their_gaps_in_all_facts_alike(
+    a: list[int], flags: set[int], kept: set[int]
+) -> None:
+    facts = {"numbers": cells_with(a), "flags": to_set(Set36, flags)}
+    closed = call(planes.compress, facts, to_set(Set36, kept))
+    gone = [0] * (CELLS - len(kept))
     assert values(closed["numbers"]) == [a[i] for i in sorted(kept)] + gone
     expected = {place for place, i in enumerate(sorted(kept)) if i in flags}
     assert members(closed["flags"]) == expected
@@ -128,38 +111,29 @@ def test_lists_close_their_gaps_in_all_facts_alike(kind: type, data: st.DataObje
     assert not planes.is_set(closed["numbers"])
 
 
-@kinds
-@given(data=st.data(), n=number)
-def test_subtraction_tells_where_it_was_too_much(kind: type, data: st.DataObject, n: int) -> None:
+@given(numbers, places, number)
+def test_subtraction_tells_where_it_was_too_much(a: list[int], at: set[int], n: int) -> None:
     """Damage: the enemies with less hp than the damage, and the hp of the others."""
-    a, places = data.draw(lists_of(kind, PLANES)), data.draw(sets_of(kind))
-    difference, too_much = call(
-        planes.subtract, to_numbers(kind, a, PLANES), to_set(kind, places), n
-    )
-    left = [v - n if i in places else v for i, v in enumerate(a)]
+    difference, too_much = call(planes.subtract, cells_with(a), to_set(Set36, at), n)
+    left = [v - n if i in at else v for i, v in enumerate(a)]
     assert values(difference) == [v % (LARGEST + 1) for v in left]
     assert members(too_much) == {i for i, v in enumerate(left) if v < 0}
 
 
-@kinds
-@given(data=st.data())
-def test_a_sum_has_one_plane_more(kind: type, data: st.DataObject) -> None:
-    a, b = data.draw(lists_of(kind, PLANES)), data.draw(lists_of(kind, PLANES))
-    got = call(planes.add, to_numbers(kind, a, PLANES), to_numbers(kind, b, PLANES))
+@given(numbers, numbers)
+def test_a_sum_has_one_plane_more(a: list[int], b: list[int]) -> None:
+    got = call(planes.add, cells_with(a), cells_with(b))
     assert len(got) == PLANES + 1
     assert values(got) == [x + y for x, y in zip(a, b, strict=True)]
 
 
-@kinds
-@given(data=st.data())
-def test_what_some_places_have_together(kind: type, data: st.DataObject) -> None:
-    a, places = data.draw(lists_of(kind, PLANES)), data.draw(sets_of(kind))
-    x, at = to_numbers(kind, a, PLANES), to_set(kind, places)
-    some = [a[place] for place in places]
-    assert int(call(planes.total, x, at)) == sum(some)
-    assert int(call(planes.largest, x, at)) == max(some, default=0)
-    smallest = {place for place in places if a[place] == min(some)}
-    assert members(call(planes.members_of_smallest, x, at)) == smallest
+@given(numbers, places)
+def test_what_some_places_have_together(a: list[int], at: set[int]) -> None:
+    x, where, some = cells_with(a), to_set(Set36, at), [a[place] for place in at]
+    assert int(call(planes.total, x, where)) == sum(some)
+    assert int(call(planes.largest, x, where)) == max(some, default=0)
+    smallest = {place for place in at if a[place] == min(some)}
+    assert members(call(planes.members_of_smallest, x, where)) == smallest
 
 
 # --- where pieces are ----------------------------------------------------------------------------
@@ -216,7 +190,3 @@ def test_the_first_piece_of_those_that_share_a_cell(pieces: list[int], some: set
     got = call(Coordinates.first_on_each_cell, coordinates(pieces), to_set(Set32, some))
     first = {pieces[i]: i for i in sorted(some, reverse=True)}
     assert members(got) == set(first.values())
-
-
-def test_every_public_function_has_a_test() -> None:
-    assert untested(planes, Path(__file__)) == set()

@@ -8,7 +8,7 @@ from lockstep_plans import PLANS, check_coverage, run
 from lockstep_play import play
 from native_games import NativeBatch
 
-QUICK_GAMES = 8  # of each plan
+QUICK_GAMES = 4  # of each plan
 
 
 def test_lockstep() -> None:

@@ -281,6 +281,14 @@ def test_what_a_new_game_draws() -> None:
     assert dice.asked[Site.BLOCK_PROGRAM] == [list(range(23)), list(range(1, 23))]
     assert dice.asked[Site.RESOURCE_IS_CREDITS] == [[True, False]] * 27
     assert dice.asked[Site.RESOURCE_AMOUNT] == [[1] * 9 + [2] * 9 + [3] * 2] * 27
+    # Each draw has an index of its own: the block, or the cell.
+    data = [1, 3, 4, 5, 6, 7]  # told so above; the others hold programs
+    assert dice.indices[Site.BLOCK_IS_DATA] == dice.indices[Site.BLOCK_IS_QUESTION] == [*range(8)]
+    assert dice.indices[Site.BLOCK_POINTS] == data
+    assert dice.indices[Site.BLOCK_PROGRAM] == [0, 2]
+    open_cells = [c for c in range(36) if c not in state.blocks() | {state.exit}]
+    assert dice.indices[Site.RESOURCE_IS_CREDITS] == open_cells
+    assert dice.indices[Site.RESOURCE_AMOUNT] == open_cells
     assert (state.player.cell, state.exit, state.player.energy) == (30, 5, 11)
 
 

@@ -1,9 +1,8 @@
-"""One game in Gymnasium: its spaces, infos, seeds, pictures and errors, on every backend."""
+"""One game in Gymnasium: its spaces, infos, seeds, pictures and errors."""
 
 import pickle
 import subprocess
 import sys
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +12,13 @@ import pytest
 from gymnasium.spaces import Box, Dict
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
-from hypothesis import given
+from hypothesis import given, settings
 from strategies import legal_states
 from suites import first_quickly
 
 import hackmatrix
 from hackmatrix.core.errors import UserError
 from hackmatrix.game.engine import Game
-from hackmatrix.game.engine.game import GameOverError
 from hackmatrix.game.foresight.features import features
 from hackmatrix.game.rules.actions import ACTION_NAMES
 from hackmatrix.game.rules.observation import CELL_FEATURES
@@ -46,21 +44,18 @@ def choose(rng: np.random.Generator, mask: Any) -> int:
     return int(rng.choice(np.flatnonzero(mask)))
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_passes_the_check_of_gymnasium(layout: str) -> None:
-    env = make(observation=layout)
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({"observation": layout} for layout in LAYOUTS),
+        *({"render_mode": mode} for mode in ("human", "ansi", "rgb_array", "svg")),
+        {"backend": "process"},
+    ],
+    ids=str,
+)
+def test_passes_the_check_of_gymnasium(options: dict[str, Any]) -> None:
+    env = make(**options)
     check_env(env)  # warnings are errors
-    env.close()
-
-
-@pytest.mark.parametrize("mode", ["human", "ansi", "rgb_array", "svg"])
-def test_passes_the_check_with_each_render_mode(mode: str) -> None:
-    check_env(make(render_mode=mode))
-
-
-def test_passes_the_check_on_the_process() -> None:
-    env = make(backend="process")
-    check_env(env)
     env.close()
 
 
@@ -85,6 +80,7 @@ def test_the_bounds_of_the_layout_tactical_are_those_of_its_table() -> None:
     assert (space.low[START["flags"]], space.high[START["flags"]]) == (0, 1)
 
 
+@settings(max_examples=50)
 @given(legal_states(ended=True))
 def test_any_legal_state_is_within_those_bounds(data: dict[str, Any]) -> None:
     seen = arrange_record(Game.from_dict(data).observation(), "tactical")
@@ -114,12 +110,11 @@ def test_observations_are_those_of_the_engine() -> None:
         seen = {layout: env.step(action)[0] for layout, env in envs.items()}
 
 
-@pytest.mark.parametrize("backend", ["python", "process"])
-def test_another_reward_leaves_the_games_own_in_the_infos(backend: str) -> None:
+def test_another_reward_leaves_the_games_own_in_the_infos() -> None:
     """Until it ends, a game pays for stages, death, and the change of what the player has."""
-    own, env, rng = make(), make(backend=backend, reward="progress"), np.random.default_rng(3)
+    own, env, rng = make(), make(reward="progress"), np.random.default_rng(3)
     stages = 0
-    for seed in range(12):
+    for seed in range(6):
         own.reset(seed=seed)
         env.reset(seed=seed)
         start, paid, expected, done = potential(own), 0.0, 0.0, False
@@ -138,7 +133,6 @@ def test_another_reward_leaves_the_games_own_in_the_infos(backend: str) -> None:
         assert stats.pop("game_return") == pytest.approx(parts - 0.01 * stats["steps"])
         assert stats == told["episode_stats"]
     assert stages > 0
-    env.close()
 
 
 def potential(env: Any) -> float:
@@ -147,9 +141,8 @@ def potential(env: Any) -> float:
     return float(0.3 * player.hp + 0.15 * min(player.siphons, 3) + 0.03 * held)
 
 
-@pytest.mark.parametrize("backend", ["python", "process"])
-def test_infos_of_a_whole_game(backend: str) -> None:
-    env, rng = make(backend=backend), np.random.default_rng(3)
+def test_infos_of_a_whole_game() -> None:
+    env, rng = make(), np.random.default_rng(3)
     for seed in range(4):
         _, info = env.reset(seed=seed)
         assert list(info) == ["action_mask"]
@@ -184,53 +177,25 @@ def test_infos_of_a_whole_game(backend: str) -> None:
         assert stats["highest_stage"] >= 1
         assert env.action_masks().all()
         assert env.get_valid_actions() == []
-    env.close()
 
 
-def test_an_invalid_action_ends_the_game() -> None:
-    env = make()
-    _, info = env.reset(seed=1)
-    action = int(np.flatnonzero(~info["action_mask"])[0])
-    _, reward, done, _, info = env.step(action)
-    assert (reward, done, info["invalid_action"]) == (0.0, True, True)
-    with pytest.raises(GameOverError, match="call reset first"):
-        env.step(0)
-
-
-@pytest.mark.parametrize("action", [0, np.int64(0), np.array(0), np.uint8(0)])
-def test_an_action_is_any_integer(action: Any) -> None:
+def test_an_action_is_any_integer() -> None:
     env, same = make(), make()
-    env.reset(seed=1)
-    same.reset(seed=1)
-    assert env.step(action)[1] == same.step(0)[1]
-    assert env.state() == same.state()
+    for action in (0, np.int64(0), np.array(0), np.uint8(0)):
+        env.reset(seed=1)
+        same.reset(seed=1)
+        assert env.step(action)[1] == same.step(0)[1]
+        assert env.state() == same.state()
 
 
-@pytest.mark.parametrize(
-    ("action", "got"),
-    [
-        (None, "None"),
-        (np.array([2]), r"array\(\[2\]\)"),
-        ([2], r"\[2\]"),
-        (2.0, "2.0"),
-        ("2", "'2'"),
-        (28, "28"),
-        (-1, "-1"),
-    ],
-)
-def test_other_actions_are_told_and_change_nothing(action: Any, got: str) -> None:
+def test_other_actions_are_told_and_change_nothing() -> None:
     env = gymnasium.make(ID)
     env.reset(seed=1)
-    with pytest.raises(UserError, match=rf"^an action is one integer, 0\.\.27, got {got}$"):
-        env.step(action)
-    assert env.unwrapped.state() == Game.new(1).state  # type: ignore[attr-defined]
-
-
-def test_there_are_no_options_of_reset() -> None:
-    env = make()
-    env.reset(options={})
-    with pytest.raises(UserError, match="reset has the option episode alone, got stage"):
-        env.reset(options={"stage": 3})
+    for action in (None, np.array([2]), [2], 2.0, "2", 28, -1):
+        with pytest.raises(UserError) as raised:
+            env.step(action)
+        assert str(raised.value) == f"an action is one integer, 0..27, got {action!r}"
+        assert env.unwrapped.state() == Game.new(1).state  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("backend", ["python", pytest.param("jax", marks=pytest.mark.slow)])
@@ -260,6 +225,8 @@ def test_a_seed_is_the_stream_of_the_game() -> None:
     env.reset(seed=123)
     env.reset()
     assert env.state().dice.stream == following != 123
+    with pytest.raises(UserError, match="reset has the option episode alone, got stage"):
+        env.reset(options={"stage": 3})
     env.reset(seed=123, options={"episode": np.int64(4)})
     assert env.state() == Game.new(123, 4).state
     for episode in (-1, "4"):
@@ -300,16 +267,6 @@ def test_pictures(capsys: pytest.CaptureFixture[str]) -> None:
     assert "stage 1 of 8, turn 0" in capsys.readouterr().out
 
 
-def test_the_process_shows_what_the_engine_shows() -> None:
-    """Apart from what only the engine knows: the record of timers, and hints of cryptogs."""
-    envs = [make(backend=backend, render_mode="ansi") for backend in ("python", "process")]
-    for env in envs:
-        env.reset(seed=5)
-    boards = [env.render().splitlines()[1:7] for env in envs]
-    assert boards[0] == boards[1]
-    envs[1].close()
-
-
 def test_how_long_a_process_may_take_can_be_set(tmp_path: Path) -> None:
     slow = tmp_path / "slow"
     ours = Path(sys.executable).with_name("hackmatrix-game")
@@ -345,11 +302,9 @@ def test_wrong_options_are_told(options: dict[str, Any], message: str) -> None:
     "imports",
     first_quickly(
         [
-            "import hackmatrix, gymnasium",
-            "import gymnasium, hackmatrix",
             "import hackmatrix, importlib.util as u; u.find_spec('gymnasium'); "
             "import gymnasium.spaces",
-            "import hackmatrix, gymnasium, hackmatrix.integrations.gymnasium",
+            "import gymnasium, hackmatrix, hackmatrix.integrations.gymnasium",
         ]
     ),
 )
@@ -363,42 +318,17 @@ def test_it_is_registered_by_an_import_that_is_light(imports: str) -> None:
     assert result.stderr == "set()\n"
 
 
-def test_a_limit_of_steps_truncates() -> None:
-    env = gymnasium.make(ID, max_episode_steps=3)
-    _, info = env.reset(seed=0)
-    rng = np.random.default_rng(0)
-    for _ in range(3):
-        *_, done, truncated, info = env.step(choose(rng, info["action_mask"]))
-    assert (done, truncated) == (False, True)
-    assert env.unwrapped.episode_stats()["steps"] == 3  # type: ignore[attr-defined]
-
-
-def test_sync_vectors_of_it_work() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        env = gymnasium.make_vec(ID, num_envs=2, vectorization_mode="sync")
-        seen, info = env.reset(seed=4)
-        assert seen["grid"].shape == (2, 6, 6, 42)
-        assert info["action_mask"].shape == (2, 28)
-        for _ in range(60):
-            masks = env.call("action_masks")
-            actions = [int(np.flatnonzero(m)[0]) if m.any() else 0 for m in masks]
-            env.step(np.array(actions))
-        env.close()
-
-
 @pytest.mark.parametrize(
-    ("vector", "games", "mode"),
+    ("vector", "mode"),
     [
-        (SyncVectorEnv, 1, AutoresetMode.NEXT_STEP),
-        (SyncVectorEnv, 2, AutoresetMode.NEXT_STEP),
-        (SyncVectorEnv, 2, AutoresetMode.SAME_STEP),
-        (spawned, 2, AutoresetMode.NEXT_STEP),
+        (SyncVectorEnv, AutoresetMode.NEXT_STEP),
+        (SyncVectorEnv, AutoresetMode.SAME_STEP),
+        pytest.param(spawned, AutoresetMode.NEXT_STEP, marks=pytest.mark.thorough),
     ],
 )
-def test_the_mask_is_there_at_every_step(vector: Any, games: int, mode: AutoresetMode) -> None:
+def test_the_mask_is_there_at_every_step(vector: Any, mode: AutoresetMode) -> None:
     """In vectors of Gymnasium: at an end, where no action counts, and where a game begins too."""
-    env = vector([GameEnv] * games, autoreset_mode=mode)
+    env = vector([GameEnv] * 2, autoreset_mode=mode)
     _, infos = env.reset(seed=4)
     rng, ends = np.random.default_rng(1), 0
     for _ in range(100):

@@ -15,12 +15,11 @@ from gymnasium.error import ClosedEnvironmentError
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import TimeLimit
 from gymnasium.wrappers.vector import (
-    DictInfoToList,
     NormalizeObservation,
     NormalizeReward,
     RecordEpisodeStatistics,
 )
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hackmatrix.integrations.gymnasium
@@ -131,31 +130,46 @@ def compare_ends(infos: dict[str, Any], facts: dict[str, Any]) -> None:
         terminated = facts["final_info"]["_episode_stats"]
         assert (told["episode_length"] == stats["steps"])[terminated].all()
         assert (told["stage"] == stats["highest_stage"])[terminated].all()
+        if "game_return" in stats:  # the games pay another reward
+            assert close(told["episode_return"][terminated], stats["game_return"][terminated])
 
 
 def close(one: Any, other: Any) -> bool:
     """Whether features are equal but for rounding: XLA multiplies by reciprocals."""
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(close(one[name], other[name]) for name in one)
     return np.allclose(one, other, rtol=1e-6, atol=1e-6)
 
 
-def test_with_wrappers_of_gymnasium_it_is_as_its_own_vector() -> None:
-    """By default: next-step, for which these wrappers are made."""
-    env = make(observation="compact")
-    truth = of_gymnasium(AutoresetMode.NEXT_STEP, observation="compact")
-    assert env.metadata["autoreset_mode"] == AutoresetMode.NEXT_STEP
-    ours, theirs = (
-        NormalizeReward(NormalizeObservation(RecordEpisodeStatistics(games)))
-        for games in (env, truth)
-    )
+@pytest.mark.parametrize(
+    ("mode", "limit", "options"),
+    [
+        (AutoresetMode.NEXT_STEP, None, {"observation": "compact"}),
+        (AutoresetMode.NEXT_STEP, 12, {"observation": "planes"}),
+        (AutoresetMode.SAME_STEP, 12, {}),
+        (AutoresetMode.SAME_STEP, 50, {"observation": "tactical", "reward": "progress"}),
+    ],
+    ids=str,
+)
+def test_it_is_as_gymnasiums_own_vector(
+    mode: AutoresetMode, limit: int | None, options: dict[str, Any]
+) -> None:
+    """With its wrappers, which take the first step of the next game for a reset in `SAME_STEP`."""
+    given = options if mode == AutoresetMode.NEXT_STEP else {**options, "autoreset_mode": mode}
+    env, truth = make(max_episode_steps=limit, **given), of_gymnasium(mode, limit, **options)
+    assert env.metadata["autoreset_mode"] == mode
+    recorded, expected = RecordEpisodeStatistics(env), RecordEpisodeStatistics(truth)
+    ours, theirs = NormalizeReward(recorded), NormalizeReward(expected)
+    if mode == AutoresetMode.NEXT_STEP and limit is None:
+        ours, theirs = (NormalizeObservation(games) for games in (ours, theirs))
     assert compare_with_gymnasiums(ours, theirs, 80) > 8
-    recorded, expected = ours.env.env, theirs.env.env
     assert recorded.length_queue == expected.length_queue
     np.testing.assert_allclose(recorded.return_queue, expected.return_queue, atol=1e-4)
-    close_and_copy(env)
 
 
-def close_and_copy(env: Any) -> None:
-    """Copies go on as the original does, which can't be used after its end."""
+def test_copies_go_on_as_the_original_which_can_not_be_used_after_its_end() -> None:
+    env = make(observation="compact")
+    env.reset(seed=70)
     masks = env.action_masks()
     copies = pickle.loads(pickle.dumps(env)), copy.deepcopy(env)
     expected = env.step(masks.argmax(1))
@@ -169,136 +183,6 @@ def close_and_copy(env: Any) -> None:
         env.reset()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("limit", [None, 12])
-def test_same_step_is_as_gymnasiums_own_vector(limit: int | None) -> None:
-    """Even where a wrapper is wrong: it takes the first step of the next game for a reset."""
-    mode = AutoresetMode.SAME_STEP
-    env = make(observation="classic", autoreset_mode=mode, max_episode_steps=limit)
-    truth = of_gymnasium(mode, limit, observation="classic")
-    ours, theirs = (NormalizeReward(RecordEpisodeStatistics(games)) for games in (env, truth))
-    assert compare_with_gymnasiums(ours, theirs, 80) > 8
-    for games in (env, truth):
-        with pytest.raises(AssertionError):
-            NormalizeObservation(games)
-
-
-@pytest.mark.slow
-def test_with_a_limit_of_steps_it_is_as_gymnasiums_own_vector() -> None:
-    env = make(observation="tactical", max_episode_steps=12)
-    truth = of_gymnasium(AutoresetMode.NEXT_STEP, 12, observation="tactical")
-    ours, theirs = (RecordEpisodeStatistics(games) for games in (env, truth))
-    assert compare_with_gymnasiums(ours, theirs, 80) > 12
-
-
-def test_the_same_games_as_single_ones() -> None:
-    """SAME_STEP: until a game ends, all that a single environment tells; then the next begins."""
-    env, rng = make(autoreset_mode="SameStep"), np.random.default_rng(1)
-    assert env.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP
-    games = [single() for _ in range(GAMES)]
-    seen, infos = env.reset(seed=70)
-    assert env.observation_space.contains(seen)
-    first = [game.reset(seed=70 + i)[0] for i, game in enumerate(games)]
-    for name, values in seen.items():
-        assert close(values, np.stack([each[name] for each in first]))
-    running, ended = set(range(GAMES)), 0
-    for _ in range(60):
-        actions = choose(rng, infos["action_mask"])
-        seen, rewards, terminated, truncated, infos = env.step(actions)
-        assert not truncated.any()
-        assert infos["action_mask"].any(1).all()
-        assert ("final_obs" in infos) == bool(terminated.any())
-        for i in sorted(running):
-            alone, reward, done, _, info = games[i].step(actions[i])
-            assert (done, reward) == (terminated[i], pytest.approx(rewards[i], abs=1e-4))
-            for name, values in alone.items():
-                assert close(values, infos["final_obs"][i][name] if done else seen[name][i])
-            if done:
-                assert infos["_final_obs"][i]
-                assert infos["episode_length"][i] == info["episode_stats"]["steps"]
-                assert infos["stage"][i] == info["episode_stats"]["highest_stage"]
-                running.remove(i)
-                ended += 1
-            else:
-                assert np.array_equal(info["action_mask"], infos["action_mask"][i])
-    assert ended >= 2
-    *_, each = DictInfoToList(env).step((~env.action_masks()).argmax(1))
-    assert [info["final_obs"]["grid"].shape for info in each] == [(6, 6, 42)] * GAMES
-    assert all(info["final_info"]["episode_length"] > 0 for info in each)
-
-
-@pytest.mark.slow
-def test_tactical_games_that_pay_for_progress() -> None:
-    """Observations, rewards and infos equal those of single environments."""
-    options = {"observation": "tactical", "reward": "progress"}
-    env = make(**options, max_episode_steps=30, autoreset_mode="SameStep")
-    games = [single(**options) for _ in range(GAMES)]
-    seen, infos = env.reset(seed=70)
-    assert env.observation_space.contains(seen)
-    assert close(seen, np.stack([game.reset(seed=70 + i)[0] for i, game in enumerate(games)]))
-    rng, own, running = np.random.default_rng(1), np.zeros(GAMES), set(range(GAMES))
-    for _ in range(29):
-        actions = choose(rng, infos["action_mask"])
-        seen, rewards, terminated, _, infos = env.step(actions)
-        assert env.observation_space.contains(seen)
-        for i in sorted(running):
-            alone, reward, done, _, info = games[i].step(actions[i])
-            own[i] += info["game_reward"]
-            assert (done, reward) == (terminated[i], pytest.approx(rewards[i], abs=1e-4))
-            assert close(alone, infos["final_obs"][i] if done else seen[i])
-            assert infos["episode_return"][i] == pytest.approx(own[i], abs=1e-3)
-            if done:
-                running.remove(i)
-    assert len(running) < GAMES
-
-
-@pytest.mark.slow
-def test_next_step() -> None:
-    """The last observation first; the step after it begins the next game, whatever the action."""
-    env, rng = make(autoreset_mode="NextStep", observation="compact"), np.random.default_rng(1)
-    ended = 0
-    _, infos = env.reset(seed=5)
-    waiting = np.zeros(GAMES, bool)
-    for _ in range(40):
-        actions = choose(rng, infos["action_mask"])
-        _, rewards, terminated, _, infos = env.step(actions)
-        assert not rewards[waiting].any()
-        assert not terminated[waiting].any()
-        assert (infos["episode_length"][waiting] == 0).all()
-        waiting = terminated
-        ended += int(waiting.sum())
-        assert "final_obs" not in infos
-    assert ended >= 2
-
-
-@pytest.mark.slow
-def test_next_step_plays_the_games_of_same_step() -> None:
-    env = make(autoreset_mode=AutoresetMode.NEXT_STEP, observation="compact")
-    same = make(observation="compact", autoreset_mode=AutoresetMode.SAME_STEP)
-    seen, infos = env.reset(seed=9)
-    told, told_infos = same.reset(seed=9)
-    ended = False
-    for step in range(40):
-        actions = np.array([np.flatnonzero(m)[step % m.sum()] for m in infos["action_mask"]])
-        if step == 3:
-            actions[:] = np.flatnonzero(~infos["action_mask"].any(0))[0]  # ends all games
-        seen, _, terminated, _, infos = env.step(actions)
-        told, _, _, _, told_infos = same.step(actions)
-        if step == 3:
-            assert terminated.all()
-            assert np.array_equal(seen, np.stack(told_infos["final_obs"]))
-            seen, rewards, terminated, _, infos = env.step(actions)
-            assert not rewards.any()
-            assert not terminated.any()
-            ended = True
-        if terminated.any():
-            break
-        assert np.array_equal(seen, told)
-        assert np.array_equal(infos["action_mask"], told_infos["action_mask"])
-    assert ended
-
-
-@pytest.mark.slow
 def test_disabled() -> None:
     env = make(autoreset_mode=AutoresetMode.DISABLED, observation="full", max_episode_steps=3)
     _, infos = env.reset(seed=1)
@@ -375,7 +259,7 @@ def test_pictures_of_each_game(batch: str, monkeypatch: pytest.MonkeyPatch) -> N
         make(render_mode="human")
 
 
-_OF: dict[str, Any] = {"native": lambda settings: NativeBatch(settings), "jax": JaxBatch}
+_OF: dict[str, Any] = {"native": lambda how: NativeBatch(how), "jax": JaxBatch}
 
 
 def test_seeds_of_each_game() -> None:
@@ -389,6 +273,7 @@ def test_seeds_of_each_game() -> None:
 
 
 @needs_native
+@settings(max_examples=30)
 @given(st.integers(0, 2**70) | st.integers(2**31 - 3, 2**31 + 3))
 def test_a_seed_is_the_same_game_alone_and_among_many(seed: int) -> None:
     """And never one of an evaluation, whose streams begin at 2**31."""
@@ -428,17 +313,14 @@ def test_jax_is_not_needed() -> None:
 @pytest.mark.parametrize(
     ("mode", "observation"),
     [
-        # Each mode and each observation once.
-        (AutoresetMode.NEXT_STEP, "dict"),
-        (AutoresetMode.SAME_STEP, "compact"),
-        (AutoresetMode.DISABLED, "full"),
-        (AutoresetMode.NEXT_STEP, "tactical"),
-        (AutoresetMode.SAME_STEP, "planes"),
+        (AutoresetMode.DISABLED, "compact"),
+        pytest.param(AutoresetMode.NEXT_STEP, "dict", marks=pytest.mark.thorough),
+        pytest.param(AutoresetMode.SAME_STEP, "compact", marks=pytest.mark.thorough),
     ],
 )
 def test_both_engines_return_the_same(mode: AutoresetMode, observation: str) -> None:
-    settings = BatchSettings(6, observation, 12, mode, "game")
-    batches = NativeBatch(settings), JaxBatch(settings)
+    how = BatchSettings(6, observation, 12, mode, "game")
+    batches = NativeBatch(how), JaxBatch(how)
     streams = np.arange(6, dtype=np.uint32)
     begun = [batch.begin(streams) for batch in batches]
     assert_same(begun[0][1:], begun[1][1:])

@@ -1,4 +1,4 @@
-"""The process itself: whole games over a real pipe, any bytes at all, and how it ends."""
+"""The process itself: its answers over a real pipe, how it is called and how it ends."""
 
 import io
 import json
@@ -9,14 +9,12 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from bridge_client import Client
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 from paths import DOCS
 
 from hackmatrix.cli import main as cli
@@ -24,8 +22,7 @@ from hackmatrix.cli.serve import FLAGS
 from hackmatrix.game.engine import Game
 from hackmatrix.game.foresight.features import features
 from hackmatrix.game.rules.actions import ACTION_NAMES
-from hackmatrix.game.rules.rewards import UNIT
-from hackmatrix.integrations.process.session import ProcessSession, serve
+from hackmatrix.integrations.gymnasium.backends import ProcessBackend
 
 Json = dict[str, Any]
 BINARY = Path(sys.executable).with_name("hackmatrix-game")
@@ -56,195 +53,52 @@ class Process:
         return self.popen.returncode, out, err
 
 
-@pytest.fixture
-def process() -> Iterator[Process]:
-    process = Process()
-    yield process
-    assert process.end() == (0, b"", b"")
+# --- games ---------------------------------------------------------------------------------------
 
-
-# --- whole games ---------------------------------------------------------------------------------
-
-TYPES = ["virus", "daemon", "glitch", "cryptog"]
-BLOCKS = ["data", "program", "question"]
-
-
-def one_hot(index: int, size: int) -> list[float]:
-    return [float(i == index) for i in range(size)]
-
-
-def cell_features(cell: Json) -> list[float]:
-    """The 42 channels of section 12 of the rules, from an answer."""
-    enemy, block = cell.get("enemy", {}), cell.get("block", {})
-    turns = cell.get("transmission", {}).get("turnsUntilSpawn", 0)
-    return [
-        *one_hot(TYPES.index(enemy["type"]) if enemy else -1, 4),
-        enemy.get("hp", 0) / 3,
-        float(enemy.get("isStunned", False)),
-        float(enemy.get("spawnedFromSiphon", False)),
-        *one_hot(BLOCKS.index(block["blockType"]) if block else -1, 3),
-        block.get("points", 0) / 9,
-        float(block.get("isSiphoned", False)),
-        *one_hot(block.get("programActionIndex", 0) - 5, 23),
-        min(block.get("transmissionSpawnCount", 0) / 9, 1),
-        min(turns / 4, 1),
-        cell.get("credits", 0) / 3,
-        cell.get("energy", 0) / 3,
-        float(cell["isDataSiphon"]),
-        float(cell["isExit"]),
-        float(cell["siphonCenter"]),
-    ]
-
-
-def classic(answer: Json) -> list[float]:
-    """The classic layout of section 12 of the rules, from an answer."""
-    cells = [cell for row in answer["cells"] for cell in row]
-    assert [(cell["row"], cell["col"]) for cell in cells] == [divmod(i, 6) for i in range(36)]
-    return [
-        answer["playerRow"] / 5,
-        answer["playerCol"] / 5,
-        answer["playerHP"] / 3,
-        min(answer["credits"] / 50, 1),
-        min(answer["energy"] / 50, 1),
-        (answer["stage"] - 1) / 7,
-        answer["dataSiphons"] / 10,
-        (answer["baseAttack"] - 1) / 2,
-        float(answer["showActivated"]),
-        float(answer["scheduledTasksDisabled"]),
-        *(float(action in answer["ownedPrograms"]) for action in range(5, 28)),
-        *(feature for cell in cells for feature in cell_features(cell)),
-    ]
-
-
-def agree(answer: Json, game: Game) -> None:
-    state = game.state
-    assert classic(answer["observation"]) == features(game.observation(), "classic")
-    assert answer["observation"]["turn"] == state.turn
-    assert answer["observation"]["score"] == state.player.score
-    assert answer["observation"]["ownedPrograms"] == [5 + number for number in state.owned]
-
-
-@pytest.mark.thorough
-def test_whole_games_are_those_of_the_engine(process: Process) -> None:
-    rng = random.Random(1)
-    steps = stages = 0
-    for seed in range(12):
-        game = Game.new(seed)
-        agree(process.ask("reset", seed=seed), game)
-        while game.state.over is None:
-            valid = game.valid_actions()
-            assert process.ask("getValidActions") == {"validActions": valid}
-            action = rng.choice(valid) if valid else 0
-            outcome = game.step(action)
-            answer = process.ask("step", actionIndex=action)
-            agree(answer, game)
-            assert answer["reward"] == pytest.approx(outcome.reward, abs=1e-9)
-            told = sum(answer["info"]["reward_breakdown"].values())
-            assert told == pytest.approx(outcome.reward - outcome.parts["step_penalty"] * UNIT)
-            assert answer["done"] == outcome.done
-            assert len(process.ask("getInternalState")["enemies"]) == len(game.state.enemies)
-            steps += 1
-            stages += outcome.stage_completed
-        assert process.ask("getValidActions") == {"validActions": []}
-    assert steps > 200
-    assert stages > 0
-
-
+KINDS = ["virus", "daemon", "glitch", "cryptog"]
 RICH = {
     "player": {"row": 0, "col": 0, "credits": 500, "energy": 500, "dataSiphons": 20},
     "ownedPrograms": list(range(5, 28)),
     "resources": [{"row": 0, "col": 1, "dataSiphon": True}],
     "blocks": [{"row": 2, "col": 2, "type": "program", "programType": "wait"}],
     "transmissions": [{"row": 3, "col": 3, "turnsRemaining": 9, "enemyType": "virus"}],
-    "enemies": [{"type": kind, "row": 5, "col": i, "hp": 2} for i, kind in enumerate(TYPES)],
+    "enemies": [{"type": kind, "row": 5, "col": i, "hp": 2} for i, kind in enumerate(KINDS)],
 }
 
 
-def test_a_rich_game_is_that_of_the_engine(process: Process) -> None:
-    """All programs on the way: the engine goes on from the state the process was set to."""
+classic = partial(features, layout="classic")
+
+
+class AnswersOf(ProcessBackend):
+    """What an answer shows, as a record."""
+
+    def __init__(self, answer: Json) -> None:
+        self._observation = answer["observation"]
+
+
+def test_a_rich_game_is_that_of_the_engine() -> None:
+    """All programs on the way: the engine goes on from the state the session was set to."""
     client, rng, used = Client(), random.Random(2), Counter[int]()
     for seed in range(20):
-        process.ask("reset", seed=seed)
         client.ask("reset", seed=seed)
-        process.ask("setState", state=RICH)
         client.ask("setState", state=RICH)
         game = Game.from_dict(client.state())
         for _ in range(20):
             if game.state.over:
                 break
             action = min(game.valid_actions(), key=lambda a: (used[a], rng.random()))
-            game.step(action)
+            outcome = game.step(action)
             used[action] += 1
-            agree(process.ask("step", actionIndex=action), game)
+            answer = client.ask("step", actionIndex=action)
+            assert classic(AnswersOf(answer).record()) == classic(game.observation())
+            assert (answer["done"], answer["reward"]) == (outcome.done, round(outcome.reward, 3))
+            assert answer["observation"]["turn"] == game.state.turn
+            assert answer["observation"]["score"] == game.state.player.score
+            assert answer["observation"]["ownedPrograms"] == [5 + n for n in game.state.owned]
     assert set(used) == set(range(len(ACTION_NAMES)))
 
 
-# --- any bytes -----------------------------------------------------------------------------------
-
-scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
-anything = st.recursive(
-    scalars,
-    lambda values: st.lists(values, max_size=3) | st.dictionaries(st.text(), values, max_size=3),
-    max_leaves=5,
-)
-number = st.integers(-1, 28)
-place = {"row": st.integers(-1, 6), "col": st.integers(0, 5)}
-
-
-def items(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    item = st.fixed_dictionaries({name: place[name] for name in place}, optional=fields)
-    return st.lists(item | anything, max_size=4)
-
-
-states = st.fixed_dictionaries(
-    {"player": st.fixed_dictionaries(place, optional={"hp": number, "energy": number})},
-    optional={
-        "enemies": items(type=st.sampled_from(TYPES), hp=st.integers(0, 3)),
-        "transmissions": items(enemyType=st.sampled_from(TYPES), turnsRemaining=number),
-        "blocks": items(type=st.sampled_from(BLOCKS), points=number, programActionIndex=number),
-        "resources": items(credits=number, dataSiphon=st.booleans()),
-        "ownedPrograms": st.lists(number),
-        "stage": number,
-        "turn": scalars,
-    },
-)
-requests = st.fixed_dictionaries(
-    {"action": st.sampled_from(["reset", "step", "setState", "getValidActions"]) | st.text()},
-    optional={
-        "actionIndex": number | anything,
-        "seed": number | anything,
-        "state": states | anything,
-    },
-).map(lambda request: json.dumps(request).encode())
-garbage = st.binary(max_size=30).map(lambda line: line.replace(b"\n", b""))
-lines = st.lists(requests | garbage | anything.map(lambda value: json.dumps(value).encode()))
-
-
-@settings(max_examples=200)
-@given(lines)
-def test_one_answer_a_line_whatever_it_says(requests: list[bytes]) -> None:
-    sent, got = io.BytesIO(b"".join(line + b"\n" for line in requests)), io.BytesIO()
-    serve(sent, got, ProcessSession())
-    answers = got.getvalue().split(b"\n")
-    assert answers.pop() == b""
-    assert len(answers) == len(requests)
-    for answer in map(json.loads, answers):
-        assert list(answer) == ["error"] or answer.keys() <= {
-            *("observation", "reward", "done", "info", "validActions")
-        }
-
-
-@pytest.mark.thorough
-@settings(max_examples=200)
-@given(lines)
-@example([b'{"action":"reset","seed":1}', b'{"action":"step","actionIndex":true}'])
-def test_an_error_changes_nothing(requests: list[bytes]) -> None:
-    client = Client()
-    for line in requests:
-        before = client.state()
-        answer = client.send(line)
-        if "error" in answer:
-            assert client.state() == before
+# --- a real process ------------------------------------------------------------------------------
 
 
 def test_over_a_pipe_too() -> None:
@@ -257,40 +111,19 @@ def test_over_a_pipe_too() -> None:
     assert (result.returncode, result.stderr) == (0, b"")
 
 
-# --- how it is called and how it ends ------------------------------------------------------------
-
-
-def test_the_end_of_input_ends_it() -> None:
-    for command in ([BINARY], [sys.executable, "-m", "hackmatrix", "serve"]):
-        result = subprocess.run(command, input=b"", capture_output=True, timeout=60)
-        assert (result.returncode, result.stdout, result.stderr) == (0, b"", b"")
-
-
-def test_info_and_debug_go_to_stderr() -> None:
-    process = Process("--info")
-    process.ask("reset", seed=7)
-    assert process.end() == (0, b"", b"reset: stream 7 episode 0\n")
-    process = Process("--debug")
-    process.ask("reset", seed=7)
-    process.ask("step", actionIndex=99)
-    said = b"""\
-reset: stream 7 episode 0
-refused: b'{"action": "step", "actionIndex": 99}\\n': actionIndex: expected 0..27, got 99
-"""
-    assert process.end() == (0, b"", said)
-
-
-def test_debug_is_a_short_line_a_step() -> None:
+def test_debug_is_a_short_line_a_step_on_stderr() -> None:
     """Each answer has 4,000 characters, which in a training of a million steps fill a disk."""
-    process, rng = Process("--debug"), random.Random(0)
+    process, rng = Process("--debug-scenario", "--speed", "9", "--debug"), random.Random(0)
     process.ask("reset", seed=7)
     steps, valid = 0, [0]
     while valid := process.ask("getValidActions")["validActions"]:
         process.ask("step", actionIndex=rng.choice(valid))
         steps += 1
     process.popen.stdin.write(b"x" * 100_000 + b"\n")  # type: ignore[union-attr]
-    _, _, said = process.end()
-    first, *lines, last, refused = said.splitlines()
+    code, _, said = process.end()
+    unknown, first, *lines, last, refused = said.splitlines()
+    assert code == 0
+    assert unknown == b"hackmatrix-game: warning: not known and ignored: --debug-scenario --speed 9"
     assert first == b"reset: stream 7 episode 0"
     assert last.startswith(b"over: ")
     assert len(lines) == steps > 5
@@ -322,13 +155,6 @@ def test_interrupt_is_quiet() -> None:
     assert process.end() == (130, b"", b"")
 
 
-def test_unknown_flags_are_one_warning() -> None:
-    process = Process("--debug-scenario", "--speed", "9", "--info")
-    process.ask("reset", seed=7)
-    said = b"hackmatrix-game: warning: not known and ignored: --debug-scenario --speed 9\n"
-    assert process.end() == (0, b"", said + b"reset: stream 7 episode 0\n")
-
-
 def test_the_link_of_the_documents_serves_visual_clients(tmp_path: Path) -> None:
     (lines,) = re.findall(r"```bash\n(PLACE=(\S+).*?)```", DOC.read_text(), re.S)
     path = {"PATH": f"{BINARY.parent}:{os.environ['PATH']}"}
@@ -344,41 +170,44 @@ def test_the_link_of_the_documents_serves_visual_clients(tmp_path: Path) -> None
     assert (result.returncode, result.stdout) == (0, b'{"actionSpaceSize":28}\n')
 
 
-@pytest.mark.parametrize("flags", [["--programs=push,SIPH_PLUS"], ["--programs", "siph+, push"]])
-def test_programs_of_new_stages_can_be_limited(flags: list[str]) -> None:
-    process, found = Process("--dev-mode", *flags), Counter[str]()
-    for seed in range(30):
-        cells = [
-            cell for row in process.ask("reset", seed=seed)["observation"]["cells"] for cell in row
-        ]
-        found.update(
-            c["block"]["programType"] for c in cells if "programType" in c.get("block", {})
-        )
-    assert process.end() == (0, b"", b"")
-    assert set(found) == {"push", "siph+"}
+# --- how it is called ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("flag", ["--programs=push,pusch", "--programs="])
-def test_an_unknown_program_is_an_error(flag: str) -> None:
-    result = subprocess.run([BINARY, flag], input=b"", capture_output=True, timeout=60)
-    assert result.returncode == 2
-    said = (
-        rb"hackmatrix-game: error: --programs: expected names such as push,pull, got '(pusch)?'\n"
+def said_by(capsysbinary: Any, monkeypatch: Any, requests: bytes, *flags: str) -> list[Json]:
+    """The answers of the command in this process."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(requests)))
+    assert cli.main(["serve", *flags]) == 0
+    out, err = capsysbinary.readouterr()
+    assert err == b""
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def test_programs_of_new_stages_can_be_limited(capsysbinary: Any, monkeypatch: Any) -> None:
+    requests = b"".join(b'{"action":"reset","seed":%d}\n' % seed for seed in range(30))
+    flags = ["--dev-mode", "--programs", "siph_plus, PUSH"]
+    answers = said_by(capsysbinary, monkeypatch, requests, *flags)
+    cells = [cell for each in answers for row in each["observation"]["cells"] for cell in row]
+    blocks = [cell["block"] for cell in cells if "block" in cell]
+    assert {block.get("programType", "push") for block in blocks} == {"push", "siph+"}
+
+
+@pytest.mark.parametrize("names", ["push,pusch", ""])
+def test_an_unknown_program_is_an_error(names: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["serve", f"--programs={names}"]) == 2
+    wrong = names.rpartition(",")[2]
+    assert capsys.readouterr().err == (
+        f"hackmatrix serve: error: --programs: expected names such as push,pull, got {wrong!r}\n"
     )
-    assert re.fullmatch(said, result.stderr)
 
 
-def test_the_breakdown_is_exact_if_asked() -> None:
-    """The binary has the parts of the original alone; the command has ours too, unless asked."""
-    step = b'{"action":"reset","seed":1}\n{"action":"step","actionIndex":1}\n'
-    for command, ours in (
-        ([BINARY], False),
-        ([sys.executable, "-m", "hackmatrix", "serve"], True),
-        ([sys.executable, "-m", "hackmatrix", "serve", "--exact-breakdown"], False),
-    ):
-        result = subprocess.run(command, input=step, capture_output=True, timeout=60)
-        breakdown = json.loads(result.stdout.splitlines()[1])["info"]["reward_breakdown"]
-        assert ("stepPenalty" in breakdown, len(breakdown)) == (ours, 15 if ours else 14)
+@pytest.mark.parametrize(("flags", "parts"), [([], 15), (["--exact-breakdown"], 14)])
+def test_the_breakdown_is_exact_if_asked(
+    flags: list[str], parts: int, capsysbinary: Any, monkeypatch: Any
+) -> None:
+    """The binary always has the parts of the original alone: `test_client.py`."""
+    requests = b'{"action":"reset","seed":1}\n{"action":"step","actionIndex":1}\n'
+    _, answer = said_by(capsysbinary, monkeypatch, requests, *flags)
+    assert len(answer["info"]["reward_breakdown"]) == parts
 
 
 @pytest.mark.parametrize("flag", ["--help", "-h"])

@@ -10,33 +10,23 @@ import pytest
 from paths import DOCS
 
 EXAMPLES = re.findall(r"```python\n(.*?)```", (DOCS / "clients.md").read_text(), re.S)
-IN_JAX = [code for code in EXAMPLES if 'observation="compact"' in code]
+IN_JAX = 'observation="compact"'
 
 
-def run(code: str, folder: Path) -> str:
-    script = folder / "example.py"
-    script.write_text(code)
-    command = [sys.executable, "-W", "error::UserWarning", str(script)]
-    env = {**os.environ, "TMPDIR": str(folder)}  # Stable-Baselines3 leaves a folder there
-    result = subprocess.run(
-        command, cwd=folder, env=env, capture_output=True, text=True, timeout=500
-    )
-    assert result.returncode == 0, result.stderr
-    return result.stdout
-
-
-def test_there_is_one_for_each_kind_of_user() -> None:
-    assert (len(EXAMPLES), len(IN_JAX)) == (3, 1)
-
-
-@pytest.mark.parametrize("code", [code for code in EXAMPLES if code not in IN_JAX])
+@pytest.mark.parametrize(
+    "code", [pytest.param(it, marks=[pytest.mark.slow] * (IN_JAX in it)) for it in EXAMPLES]
+)
 def test_an_example_runs(code: str, tmp_path: Path) -> None:
     if "sb3" in code or "torch" in code:
         pytest.importorskip("sb3_contrib")
-    run(code, tmp_path)
+    script = tmp_path / "example.py"
+    script.write_text(code)
+    command = [sys.executable, "-W", "error::UserWarning", str(script)]
+    env = {**os.environ, "TMPDIR": str(tmp_path)}  # Stable-Baselines3 leaves a folder there
+    result = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("code", IN_JAX)
-def test_an_example_in_jax_runs(code: str, tmp_path: Path) -> None:
-    run(code, tmp_path)
+def test_there_is_one_for_each_kind_of_user() -> None:
+    assert [IN_JAX in code for code in EXAMPLES].count(True) == 1
+    assert len(EXAMPLES) == 3

@@ -18,7 +18,6 @@ from hackmatrix.cli.main import main
 from hackmatrix.learning.algorithms.config import PQNConfig
 from hackmatrix.learning.algorithms.pqn import PQN, TEMPERATURE, q_values
 from hackmatrix.learning.reporting.metrics import summarise
-from hackmatrix.learning.settings.resolve import resolve
 from hackmatrix.learning.trainer.algorithm import Hyperparameters, PolicyOutput, Setup
 from hackmatrix.learning.trainer.batches import Batch, Samples
 from hackmatrix.learning.trainer.trainer import Trainer
@@ -98,15 +97,15 @@ def test_the_loss_is_that_of_q_from_the_lambda_returns() -> None:
 # --- what it learns ------------------------------------------------------------------------------
 
 
-def trained(env: probes.Probe, updates: int) -> tuple[Trainer, Any]:
+def trained(env: probes.Probe, updates: int, **options: Any) -> tuple[Trainer, Any]:
     config = NetworkConfig(hidden_dim=32, num_layers=1, layer_norm=True)
-    trainer = Trainer(env, CONFIG, config)
+    trainer = Trainer(env, CONFIG, config, **options)
     return trainer, trainer.run(trainer.init(0), updates)
 
 
 @pytest.mark.thorough
 def test_it_learns_to_pair_observation_and_action() -> None:
-    trainer, state = trained(probes.Pairing(), 180)
+    trainer, state = trained(probes.Pairing(), 180, detect_anomaly=True)
     state, _ = trainer.take_sums(state)
     state, sums = trainer.take_sums(trainer.run(state, 20))
     row = summarise(jax.device_get(sums), trainer.metrics)
@@ -115,6 +114,11 @@ def test_it_learns_to_pair_observation_and_action() -> None:
     measured = {"train/td_loss", "train/epsilon", "train/explained_variance", "train/grad_norm"}
     assert measured <= row.keys()
     assert not {"train/entropy", "train/approx_kl", "train/pg_loss", "train/vf_loss"} & row.keys()
+    assert trainer.anomaly(state) is None
+    games = state.games.replace(discounted_return=state.games.discounted_return * jnp.nan)
+    found = trainer.anomaly(trainer.run(dataclasses.replace(state, games=games), 1))
+    assert found is not None
+    assert found[1].tensor == "td_loss"
 
 
 @pytest.mark.slow
@@ -156,19 +160,6 @@ def assert_same(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> Non
     assert all((one[name] == other[name]).all() for name in one)
 
 
-def test_layer_norm_and_a_falling_rate_are_its_defaults() -> None:
-    config, notes = resolve({"algorithm": "pqn"})
-    assert config.network.layer_norm
-    assert config.learning.lr_schedule == "linear"
-    assert notes == [
-        "for --algorithm pqn: layer_norm True",
-        "for --algorithm pqn: lr_schedule linear",
-    ]
-    given, notes = resolve({"algorithm": "pqn", "layer_norm": False}, {"lr_schedule": "constant"})
-    assert (given.network.layer_norm, given.learning.lr_schedule, notes) == (False, "constant", [])
-    assert not resolve({})[0].network.layer_norm
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("shared_programs")
 def test_a_run_is_resumed_exactly_but_not_by_another_algorithm(
@@ -187,29 +178,6 @@ def test_a_run_is_resumed_exactly_but_not_by_another_algorithm(
     assert main(["train", "--resume", str(half), "--algorithm", "ppo"]) == 2
     (told,) = capsys.readouterr().err.splitlines()
     assert "the checkpoint was trained with --algorithm pqn, not ppo: leave it as it was" in told
-
-
-@pytest.mark.slow
-def test_agents_of_one_program_are_those_of_their_seeds_alone() -> None:
-    def params(agents: range) -> Any:
-        trainer = Trainer(probes.Pairing(), CONFIG, NetworkConfig(hidden_dim=8), agents=agents)
-        return jax.device_get(trainer.run(trainer.init(agents[0]), 2).params)
-
-    both = params(range(3, 5))
-    alone = params(range(4, 5))
-    jax.tree.map(lambda two, one: np.testing.assert_array_equal(two[1], one), both, alone)
-
-
-@pytest.mark.thorough
-def test_an_anomaly_names_its_loss() -> None:
-    network = NetworkConfig(hidden_dim=8, num_layers=1)
-    trainer = Trainer(probes.Pairing(), CONFIG, network, detect_anomaly=True)
-    state = trainer.init(0)
-    games = state.games.replace(discounted_return=state.games.discounted_return * jnp.nan)
-    state = trainer.run(dataclasses.replace(state, games=games), 1)
-    found = trainer.anomaly(state)
-    assert found is not None
-    assert found[1].tensor == "td_loss"
 
 
 @pytest.mark.slow

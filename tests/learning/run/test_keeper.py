@@ -47,8 +47,8 @@ def test_best_params_that_are_missing_are_made_from_the_best_checkpoint(
     ).run
     expected = params_in(run)
     facts = {path: path.read_bytes() for path in run.rglob("*params*.json")}
-    for path in run.rglob("*params*"):
-        if path.stem in ("best_params", "params_4"):
+    for path in run.rglob("*params*"):  # but those of updates whose checkpoints are gone
+        if path.stem in ("best_params", "params_4", "params_7", "final_params"):
             path.unlink()
     assert params_in(run).keys() < expected.keys()
     outcome = run_of(tmp_path, TrainOptions(resume=str(run)))
@@ -110,25 +110,12 @@ def test_what_a_kill_before_old_checkpoints_are_removed_leaves_goes_at_the_next_
         patched.setattr(Saver, "remove_old", killed)
         with pytest.raises(SystemExit):
             run_of(tmp_path, TrainOptions(resume=str(run)), total_timesteps=7 * 64)
-        patched.undo()
-    monkeypatch.undo()
     doomed = run / "checkpoints" / ".saving-doomed-4-1"  # it was about to be removed
     (doomed / "arrays").mkdir(parents=True)
     for name in (".saving-probe-1", ".saving-.saving-probe-1-1", ".saving-config.yaml-1"):
         (run / name).touch()
     run_of(tmp_path, TrainOptions(resume=str(run)), total_timesteps=7 * 64)
     assert updates_of(run) == [6, 7]
-    assert leftovers(run) == []
-
-
-def test_what_a_kill_before_compiling_leaves_goes_when_the_folder_is_taken_over(
-    tmp_path: Path,
-) -> None:
-    run = tmp_path / "mine"
-    run.mkdir()
-    for name in (".lock", ".saving-probe-1", ".saving-.saving-probe-1-1"):
-        (run / name).touch()
-    run_of(tmp_path, total_timesteps=64)
     assert leftovers(run) == []
 
 

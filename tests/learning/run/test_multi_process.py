@@ -3,20 +3,16 @@
 import shutil
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
-from hosts import BATCH, TINY, Host, codes, train, train_alone, training
-from small_runs import assert_same_run, rows_of, updates_of
+from hosts import BATCH, TINY, Host, codes, train_alone, training
+from small_runs import assert_same_run, rows_of, run_of, updates_of
 
-from hackmatrix.runs.checkpoints import load_checkpoint
+from hackmatrix.learning.settings.config import TrainOptions
 
 pytestmark = pytest.mark.thorough
 
-EVALUATED = ("--eval-interval", "3", "--eval-episodes", "4", "--save-interval", "2")
-NEW = (*TINY, *EVALUATED, "--run-name", "mine")
 MINE = Path("host0", "runs", "mine")
 UNENDING = (  # the same however long it is to be
     *(*TINY, "--run-name", "mine", "--lr-schedule", "constant"),
@@ -35,16 +31,6 @@ def told(hosts: list[Host]) -> str:
 
 
 @pytest.fixture(scope="module")
-def with_one_stuck(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Host]]:
-    """Two processes of which the second does nothing any more."""
-    folder = tmp_path_factory.mktemp("stuck")
-    with training(folder, 2, *TINY, *ENDLESS, "--stall-timeout", str(STALL)) as hosts:
-        hosts[0].wait_for("update 2/")
-        hosts[1].stop()
-        yield hosts
-
-
-@pytest.fixture(scope="module")
 def stopped_after(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
     """A folder in which two processes trained until one had a signal, and the updates made."""
     folder = tmp_path_factory.mktemp("two")
@@ -59,7 +45,6 @@ def stopped_after(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
     return folder, updates_of(folder / MINE)[-1]
 
 
-@pytest.mark.usefixtures("with_one_stuck")  # its time passes meanwhile
 def test_two_processes_train_as_two_devices_until_a_signal_to_any_and_then_one_goes_on(
     stopped_after: tuple[Path, int], tmp_path: Path
 ) -> None:
@@ -69,40 +54,11 @@ def test_two_processes_train_as_two_devices_until_a_signal_to_any_and_then_one_g
     assert_same_run(apart / MINE, tmp_path / MINE, saved)
     assert updates_of(apart / MINE) == updates_of(tmp_path / MINE)
     assert any("eval/mean_return" in row for row in rows_of(tmp_path / MINE))
-    shutil.copytree(apart / MINE, tmp_path / "host0" / "runs" / "other")
-    train_alone(tmp_path, "--resume", "runs/other", *steps(saved + 2), "--num-devices", "1")
-    assert updates_of(tmp_path / "host0" / "runs" / "other")[-1] == saved + 2
+    resumed = TrainOptions(resume=str(apart / MINE), run_name="other")
+    changes = {"total_timesteps": (saved + 2) * BATCH, "num_devices": 1, "eval_interval": None}
+    assert updates_of(run_of(tmp_path, resumed, **changes).run)[-1] == saved + 2
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(1200)
-def test_four_two_and_one_processes_with_evaluations_continue_what_as_many_devices_would(
-    tmp_path: Path,
-) -> None:
-    apart, alone = tmp_path / "apart", tmp_path / "alone"
-    apart.mkdir()
-    alone.mkdir()
-    train(apart, 4, *NEW, *steps(4))
-    train_alone(alone, *NEW, *steps(4), "--num-devices", "4")
-    assert_close(apart / MINE, alone / MINE, 4)  # four numbers can be added in several orders
-    shutil.rmtree(alone / MINE)
-    shutil.copytree(apart / MINE, alone / MINE)
-    train(apart, 2, "--resume", "runs/mine", *steps(8))
-    train_alone(alone, "--resume", "runs/mine", *steps(8), "--num-devices", "2")
-    assert_same_run(apart / MINE, alone / MINE, 8)
-    train(apart, 1, "--resume", "runs/mine", *steps(12))
-    train_alone(alone, "--resume", "runs/mine", *steps(12), "--num-devices", "1")
-    assert_same_run(apart / MINE, alone / MINE, 12)
-
-
-def assert_close(one: Path, other: Path, update: int) -> None:
-    held, expected = (load_checkpoint(run / "checkpoints" / str(update))[0] for run in (one, other))
-    assert held.keys() == expected.keys()
-    for name, array in held.items():
-        np.testing.assert_allclose(array, expected[name], rtol=1e-5, atol=1e-5, err_msg=name)
-
-
-# Before that process 1 is lost where it is stuck, below.
 @pytest.mark.slow
 @pytest.mark.parametrize("lost", [0, 1])
 def test_a_lost_process_ends_the_others_with_the_code_that_asks_for_a_restart(
@@ -122,19 +78,15 @@ def test_a_lost_process_ends_the_others_with_the_code_that_asks_for_a_restart(
     assert "start all processes again" in hosts[1 - lost].told().splitlines()[-1]
 
 
-def test_a_process_that_is_stuck_is_killed(with_one_stuck: list[Host]) -> None:
-    assert codes(with_one_stuck) == [75, 75], told(with_one_stuck)
-    assert f"stuck: no update for {STALL} s" in with_one_stuck[1].told()
-    assert "start all processes again" in with_one_stuck[0].told().splitlines()[-1]
-
-
-@pytest.mark.slow
-def test_a_first_process_that_is_stuck_is_killed(tmp_path: Path) -> None:
+@pytest.mark.slow  # test_supervisor has the quick case
+@pytest.mark.parametrize("stuck", [0, 1])
+def test_a_process_that_is_stuck_is_killed(stuck: int, tmp_path: Path) -> None:
     with training(tmp_path, 2, *TINY, *ENDLESS, "--stall-timeout", str(STALL)) as hosts:
         hosts[0].wait_for("update 2/")
-        hosts[0].stop()
+        hosts[stuck].stop()
         assert codes(hosts) == [75, 75], told(hosts)
-    assert f"stuck: no update for {STALL} s" in hosts[0].told()
+    assert f"stuck: no update for {STALL} s" in hosts[stuck].told()
+    assert "start all processes again" in hosts[1 - stuck].told().splitlines()[-1]
 
 
 @pytest.mark.slow

@@ -22,14 +22,10 @@ def test_large_minibatches_are_told_where_they_are_given() -> None:
 @pytest.mark.parametrize(
     ("num_envs", "minibatches", "epochs", "lr"),
     [
-        (64, 4, 4, 2.5e-4),
-        (256, 4, 4, 2.5e-4),
         (511, 4, 4, 2.5e-4),
         (512, 8, 2, 2.5e-4),
         (768, 12, 2, 2.5e-4 * 16 / 24),
-        (1024, 16, 2, 1.25e-4),
         (2048, 32, 2, 6.25e-5),
-        (4096, 64, 2, 3.125e-5),
     ],
 )
 def test_settings_by_number_of_games(

@@ -35,16 +35,17 @@ config = TrainConfig.of(num_envs=32, num_steps=16, hidden_dim=16, lr=1e-3, num_d
                      num_seeds={agents}, **{more})
 found, notes = choose_devices(config)
 assert (len(found), notes) == ({count}, []), (found, notes)
-trainer = Trainer({env}, config.learning, config.network, found, agents=config.run.seeds)
-state = trainer.init(0)
-held = {{"first." + name: array for name, array in arrays_of(state).items()}}
-for update in range(5):
-    state = trainer.run(state, 1)
-    if update == 0:
-        held |= {{"after." + name: array for name, array in arrays_of(state).items()
-                  if name.startswith("games")}}
-held |= arrays_of(state)
-np.savez({path!r}, **held)
+for count in (1, {count}):
+    trainer = Trainer({env}, config.learning, config.network, found[:count],
+                      agents=config.run.seeds)
+    state = trainer.init(0)
+    held = {{"first." + name: array for name, array in arrays_of(state).items()}}
+    for update in range(5):
+        state = trainer.run(state, 1)
+        if update == 0:
+            held |= {{"after." + name: array for name, array in arrays_of(state).items()
+                      if name.startswith("games")}}
+    np.savez(f"{path}/{{count}}.npz", **held, **arrays_of(state))
 """
 
 
@@ -52,49 +53,34 @@ GRID, GAME = "probes.Grid()", "hackmatrix.make()"
 TASKS = "MultiTask([probes.Grid(), probes.Pairing(), probes.Policy()])"
 
 
-def train_on(
-    count: int, env: str, agents: int, folder: Path, more: dict[str, object]
-) -> dict[str, np.ndarray]:
-    path = str(folder / f"{count}.npz")
-    code = _TRAIN.format(
-        tests=str(HELPERS), count=count, env=env, agents=agents, path=path, more=more
-    )
-    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
-    return dict(np.load(path))
-
-
 @pytest.mark.thorough
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
-    ("env", "agents", "counts", "more"),
+    ("env", "agents", "count", "more"),
     [
-        (GRID, 1, (2,), {}),
-        pytest.param(GRID, 1, (8,), {}, marks=pytest.mark.slow),
-        pytest.param(GRID, 1, (2,), {"algorithm": "pqn"}, marks=pytest.mark.slow),
-        pytest.param(GRID, 1, (2,), {"target_kl": 1e-3}, marks=pytest.mark.slow),
-        pytest.param(GRID, 2, (2,), {}, marks=pytest.mark.slow),
-        pytest.param(TASKS, 1, (2,), {}, marks=pytest.mark.slow),
-        pytest.param(GAME, 1, (2, 8), {}, marks=pytest.mark.slow),
+        (GRID, 1, 2, {}),
+        pytest.param(GRID, 1, 8, {}, marks=pytest.mark.slow),
+        pytest.param(GRID, 1, 2, {"algorithm": "pqn"}, marks=pytest.mark.slow),
+        pytest.param(GRID, 1, 2, {"target_kl": 1e-3}, marks=pytest.mark.slow),
+        pytest.param(GRID, 2, 2, {}, marks=pytest.mark.slow),
+        pytest.param(TASKS, 1, 2, {}, marks=pytest.mark.slow),
+        pytest.param(GAME, 1, 8, {}, marks=pytest.mark.slow),
     ],
 )
 def test_any_number_of_devices_plays_the_same_games_and_learns_the_same(
-    env: str,
-    agents: int,
-    counts: tuple[int, ...],
-    more: dict[str, object],
-    tmp_path: Path,
+    env: str, agents: int, count: int, more: dict[str, object], tmp_path: Path
 ) -> None:
-    alone = train_on(1, env, agents, tmp_path, more)
-    for count in counts:
-        together = train_on(count, env, agents, tmp_path, more)
-        assert together.keys() == alone.keys()
-        for name, array in alone.items():
-            if name.startswith(("first.", "after.")):  # before and after the first rollout
-                np.testing.assert_array_equal(together[name], array, err_msg=name)
-            else:
-                np.testing.assert_allclose(
-                    together[name], array, rtol=1e-5, atol=1e-5, err_msg=name
-                )
+    code = _TRAIN.format(
+        tests=str(HELPERS), count=count, env=env, agents=agents, path=tmp_path, more=more
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+    alone, together = (dict(np.load(tmp_path / f"{number}.npz")) for number in (1, count))
+    assert together.keys() == alone.keys()
+    for name, array in alone.items():
+        if name.startswith(("first.", "after.")):  # before and after the first rollout
+            np.testing.assert_array_equal(together[name], array, err_msg=name)
+        else:
+            np.testing.assert_allclose(together[name], array, rtol=1e-5, atol=1e-5, err_msg=name)
 
 
 def found(**settings: object) -> tuple[list[jax.Device], list[str]]:
@@ -113,10 +99,7 @@ def test_devices_that_are_not_there_are_an_error_that_says_what_is() -> None:
         found(num_devices=64)
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [{"tpu": True}, {"tpu_cores": 8}, {"tpu": True, "tpu_cores": 4}],
-)
+@pytest.mark.parametrize("settings", [{"tpu": True}, {"tpu_cores": 8}])
 def test_settings_of_tpu_without_one_are_one_line_and_go_on(settings: dict[str, object]) -> None:
     chosen, notes = found(**settings)
     assert len(chosen) == 1

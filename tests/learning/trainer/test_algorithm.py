@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 import probe_environments as probes
 import pytest
-from sharing_trainer import SharingTrainer
 
 from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.learning.algorithms.config import PPOConfig
@@ -24,6 +23,8 @@ CONFIG = PPOConfig(
     lr_schedule="linear",
     ent_coef=0.02,
     final_ent_coef=0.01,
+    target_kl=0.1,
+    clip_value_loss=0.1,
 )
 NETWORK = NetworkConfig(hidden_dim=8, num_layers=1)
 OTHERS = {
@@ -36,6 +37,8 @@ OTHERS = {
     "ent_coef": 0.05,
     "final_ent_coef": 0.001,
     "max_grad_norm": 0.1,
+    "target_kl": 1e-5,
+    "clip_value_loss": 1e-3,
     "total_timesteps": 64 * 5,
 }
 
@@ -56,29 +59,22 @@ def test_the_program_is_the_same_for_all_values(of_config: str) -> None:
 
 
 @pytest.mark.thorough
-def test_so_it_is_for_settings_that_are_off_by_default() -> None:
-    some = dataclasses.replace(CONFIG, target_kl=0.1, clip_value_loss=0.1)
-    others = dataclasses.replace(CONFIG, target_kl=0.2, clip_value_loss=0.3)
-    assert program(some) == program(others)
-
-
-@pytest.mark.thorough
 def test_the_program_of_a_resumed_run_is_that_of_a_new_one(of_config: str) -> None:
     assert program(CONFIG, Course(64, 64 * 9, 3, 3 * 32)) == of_config
 
 
-def test_a_structure_is_another_program(of_config: str) -> None:
-    assert program(dataclasses.replace(CONFIG, update_epochs=2)) != of_config
+@pytest.fixture(scope="module")
+def trainer() -> Trainer:
+    return Trainer(probes.Grid(), CONFIG, NETWORK)
 
 
-@pytest.mark.usefixtures("shared_programs")
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", OTHERS)
-def test_each_value_changes_what_is_learned(name: str) -> None:
+def test_each_value_changes_what_is_learned(name: str, trainer: Trainer) -> None:
+    def params_of(config: PPOConfig) -> list[Any]:
+        one = trainer.with_inputs(config, config.course, range(1))
+        return list(map(np.asarray, jax.tree.leaves(one.run(one.init(0), 3).params)))
+
     other = dataclasses.replace(CONFIG, **{name: OTHERS[name]})
     mine, theirs = (params_of(config) for config in (CONFIG, other))
     assert any((a != b).any() for a, b in zip(mine, theirs, strict=True))
-
-
-def params_of(config: PPOConfig) -> list[Any]:
-    trainer = SharingTrainer(probes.Grid(), config, NETWORK)
-    return list(map(np.asarray, jax.tree.leaves(trainer.run(trainer.init(0), 3).params)))

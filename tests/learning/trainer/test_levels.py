@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import probe_environments as probes
@@ -13,7 +12,6 @@ from small_runs import assert_same_run, config_in, rows_of, run_of
 
 from hackmatrix.environments.interface.environment import Levels
 from hackmatrix.learning.settings.config import TrainOptions
-from hackmatrix.learning.trainer import seeds
 from hackmatrix.learning.trainer.trainer import LevelProgress
 from hackmatrix.runs.checkpoints import load_checkpoint
 
@@ -39,39 +37,21 @@ def test_enough_games_decide_and_are_not_counted_again() -> None:
     assert progress_after((8, 8), (9, 9)) == (2, 0, 0), "there is no level after the last"
 
 
-def test_an_agent_rises_through_the_levels(tmp_path: Path) -> None:
-    run_of(tmp_path, env=probes.Ladder(), **SETTINGS)
-    rows = rows_of(tmp_path / "mine")
-    shown = [row["ladder/level"] for row in rows]
+def test_an_agent_rises_through_the_levels_also_when_it_is_resumed(tmp_path: Path) -> None:
+    whole = run_of(tmp_path / "whole", env=probes.Ladder(), **SETTINGS).run
+    shown = [row["ladder/level"] for row in rows_of(whole)]
     assert shown == sorted(shown)
     assert (shown[0], shown[-1]) == (0, probes.Ladder.last)
-    arrays, _ = load_checkpoint(tmp_path / "mine" / "checkpoints" / "24")
+    arrays, _ = load_checkpoint(whole / "checkpoints" / "24")
     assert arrays["progress.level"] == probes.Ladder.last
 
-
-def test_a_resumed_run_is_the_same(tmp_path: Path) -> None:
-    run_of(tmp_path / "whole", env=probes.Ladder(), **SETTINGS)
-    run_of(tmp_path / "parts", env=probes.Ladder(), **SETTINGS | {"total_timesteps": 3 * 64})
-    run = tmp_path / "parts" / "mine"
+    settings = SETTINGS | {"total_timesteps": 3 * 64}
+    run = run_of(tmp_path / "parts", env=probes.Ladder(), **settings).run
     arrays, _ = load_checkpoint(run / "checkpoints" / "3")
     assert arrays["progress.games"] > 0, "in the midst of counting"
     resumed = TrainOptions(resume=str(run))
     run_of(tmp_path / "parts", resumed, env=probes.Ladder(), total_timesteps=24 * 64)
-    assert_same_run(tmp_path / "whole" / "mine", run, 24)
-
-
-def test_each_agent_rises_as_its_seed_alone_does(tmp_path: Path) -> None:
-    def state_of(count: int, seed: int) -> Any:
-        config = config_in(tmp_path, **SETTINGS | {"num_seeds": count})
-        trainer = SharingTrainer(
-            probes.Ladder(), config.learning, config.network, agents=config.run.seeds
-        )
-        return jax.device_get(trainer.run(trainer.init(seed), 6))
-
-    agents = seeds.split(state_of(2, seed=4), 2)
-    assert any(agent.progress.level > 0 for agent in agents)
-    for agent, seed in zip(agents, (4, 5), strict=True):
-        jax.tree.map(np.testing.assert_array_equal, agent, state_of(1, seed))
+    assert_same_run(whole, run, 24)
 
 
 def test_the_state_of_an_environment_without_levels_has_none(tmp_path: Path) -> None:

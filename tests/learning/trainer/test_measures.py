@@ -52,16 +52,11 @@ class Counting(probes.Probe):
         }
 
 
-@pytest.fixture(scope="module")
-def sums() -> measures.Measures:
+@pytest.mark.thorough
+def test_every_kind_of_metric_has_its_total_and_weight_and_its_place_in_the_row() -> None:
     config = PPOConfig(num_envs=5, num_steps=7, num_minibatches=1)
     trainer = Trainer(Counting(), config, NetworkConfig(hidden_dim=4, num_layers=1))
     _, sums = trainer.take_sums(trainer.run(trainer.init(0), 2))
-    return jax.device_get(sums)
-
-
-@pytest.mark.thorough
-def test_every_kind_of_metric_has_its_total_and_weight(sums: measures.Measures) -> None:
     games, steps = 5, 14  # two rollouts of 7 steps: episodes begin at 0, 3, 6, 9, 12
     np.testing.assert_array_equal(sums["own/steps"], [games * 5, games * steps])
     np.testing.assert_array_equal(sums["own/end"], [games * 4 * 3, games * 4])
@@ -71,8 +66,6 @@ def test_every_kind_of_metric_has_its_total_and_weight(sums: measures.Measures) 
     assert 0 < taken < chances
     assert "eval/mean_jumps" not in sums
 
-
-def test_they_stand_in_the_row_beside_the_learners(sums: measures.Measures) -> None:
     row = summarise(sums, measures.metrics_of(Counting(), PPO))
     assert row["own/steps"] == pytest.approx(5 / 14)
     assert row["own/end"] == row["own/highest"] == 3

@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +25,8 @@ from hackmatrix.learning.run.snapshots import arrays_of
 from hackmatrix.learning.settings.config import TrainOptions
 from hackmatrix.learning.trainer.batches import Batch, Minibatches, shuffle, with_advantages
 from hackmatrix.learning.trainer.keys import UpdateKeys
-from hackmatrix.learning.trainer.rollout import play
-from hackmatrix.learning.trainer.trainer import Trainer, TrainState
+from hackmatrix.learning.trainer.rollout import Rollout, play
+from hackmatrix.learning.trainer.trainer import Trainer
 from hackmatrix.research.evaluation.games import play as play_games
 from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.runs.checkpoints import load_checkpoint
@@ -74,11 +73,6 @@ def trainer_of_gru() -> Trainer:
     return Trainer(Recall(), CONFIG, GRU)
 
 
-def trained(updates: int) -> tuple[Trainer, TrainState]:
-    trainer = trainer_of_memory()
-    return trainer, trainer.run(trainer.init(0), updates)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("trainer_of", [trainer_of_memory, trainer_of_gru])
 def test_what_was_shown_is_remembered_in_training_and_in_evaluation(
@@ -94,29 +88,30 @@ def test_what_was_shown_is_remembered_in_training_and_in_evaluation(
     assert play_games(Recall(), player, Limits(episodes=200)).returns.mean() > 0.95
 
 
-@pytest.mark.slow
-def test_without_memory_it_stays_a_guess() -> None:
-    trainer = Trainer(Recall(), CONFIG, NetworkConfig(hidden_dim=16, num_layers=1))
-    state, _ = trainer.take_sums(trainer.run(trainer.init(0), 120))
-    _, sums = trainer.take_sums(trainer.run(state, 10))
-    row = summarise(jax.device_get(sums), LEARNER_METRICS)
-    assert row["train/mean_episode_return"] < 0.6
+KEYS = UpdateKeys(jnp.uint32(0), jnp.int32(9))
 
 
-def test_learning_meets_the_very_policy_that_acted() -> None:
-    # Episodes of 4 steps begin anew in the middle of a rollout, and go on from the one before.
-    trainer, state = trained(2)
-    numbers = jnp.arange(CONFIG.num_envs)
-    keys = UpdateKeys(jnp.uint32(0), jnp.int32(9))
+@pytest.fixture(scope="module")
+def played() -> tuple[Any, Rollout]:
+    """Params, and ten steps of games that are in the midst of episodes of four."""
+    trainer = trainer_of_memory()
+    state = trainer.init(0)
     setup = trainer.setup._replace(config=dataclasses.replace(CONFIG, num_steps=10))
-    played = partial(play, setup, trainer.algorithm, state.params)
-    games, _ = played(state.games, keys, numbers, trainer.hyper)
-    assert not games.starts.all()  # 10 steps are two episodes and a half
-    _, rollout = played(games, keys, numbers, trainer.hyper)
-    steps = rollout.steps
-    logits, values = unroll(
-        trainer.network, state.params, steps.obs, steps.starts, rollout.first_carry
-    )
+
+    @jax.jit
+    def ten_steps(games: Any) -> Any:
+        numbers = jnp.arange(CONFIG.num_envs)
+        return play(setup, trainer.algorithm, state.params, games, KEYS, numbers, trainer.hyper)
+
+    games, _ = ten_steps(state.games)
+    assert not games.starts.all()
+    return state.params, ten_steps(games)[1]
+
+
+def test_learning_meets_the_very_policy_that_acted(played: tuple[Any, Rollout]) -> None:
+    params, rollout = played
+    steps, network = rollout.steps, trainer_of_memory().network
+    logits, values = unroll(network, params, steps.obs, steps.starts, rollout.first_carry)
     log_probs = jax.nn.log_softmax(logits)
     chosen = jnp.take_along_axis(log_probs, steps.action[..., None].astype(int), axis=-1)[..., 0]
     np.testing.assert_allclose(chosen, steps.stored["log_prob"], rtol=1e-4, atol=1e-5)
@@ -133,19 +128,14 @@ def test_the_first_gradient_step_changes_nothing_of_the_ratio() -> None:
     assert row["train/clip_frac"] == 0
 
 
-def test_a_batch_keeps_its_sequences() -> None:
-    trainer, state = trained(1)
-    keys = UpdateKeys(jnp.uint32(0), jnp.int32(0))
-    _, rollout = play(
-        *(trainer.setup, trainer.algorithm, state.params, state.games),
-        *(keys, jnp.arange(CONFIG.num_envs), trainer.hyper),
-    )
-    batch = with_advantages(rollout, trainer.hyper)
-    assert batch.samples.action.shape == (CONFIG.num_steps, CONFIG.num_envs)
+def test_a_batch_keeps_its_sequences(played: tuple[Any, Rollout]) -> None:
+    trainer = trainer_of_memory()
+    batch = with_advantages(played[1], trainer.hyper)
+    assert batch.samples.action.shape == (10, CONFIG.num_envs)
     assert batch.carry.shape == (CONFIG.num_envs, 16)
 
     def minibatches(batch: Batch) -> Minibatches:
-        return shuffle(trainer.setup, batch, keys, jnp.int32(0), measure_advantages=True)
+        return shuffle(trainer.setup, batch, KEYS, jnp.int32(0), measure_advantages=True)
 
     one_device = jax.tree.map(lambda x: x[None], batch)
     (indices,), (mean, deviation) = jax.vmap(minibatches, axis_name=mesh.AXIS)(one_device)
@@ -156,7 +146,7 @@ def test_a_batch_keeps_its_sequences() -> None:
 
 
 def test_the_carry_is_part_of_a_checkpoint() -> None:
-    _, state = trained(1)
+    state = trainer_of_memory().init(0)
     assert arrays_of(state)["games.carry"].shape == (CONFIG.num_envs, 16)
 
 

@@ -1,5 +1,6 @@
 """The part of a reward that only shapes it falls over a run."""
 
+import dataclasses
 from typing import Any
 
 import jax
@@ -13,7 +14,11 @@ from hackmatrix.learning.algorithms.config import PPOConfig
 from hackmatrix.learning.reporting.metrics import summarise
 from hackmatrix.learning.trainer.trainer import Trainer
 
-UPDATES, STEPS = 4, 4
+pytestmark = pytest.mark.thorough
+
+UPDATES = 4
+CONFIG = PPOConfig(num_envs=2, num_steps=4, num_minibatches=1, total_timesteps=UPDATES * 2 * 4)
+NETWORK = NetworkConfig(hidden_dim=4, num_layers=1)
 
 
 class Shaped(probes.Value):
@@ -24,20 +29,23 @@ class Shaped(probes.Value):
         return obs, after, reward, terminated, truncated, info | {"shaping": jnp.float32(0.75)}
 
 
-@pytest.mark.parametrize(
-    ("final", "rewards"), [(None, [1, 1, 1, 1]), (0.2, [1, 0.85, 0.7, 0.55]), (1, [1, 1, 1, 1])]
-)
-def test_it_falls_linearly_to_its_last_part(final: float | None, rewards: list[float]) -> None:
-    config = PPOConfig(
-        num_envs=2,
-        num_steps=STEPS,
-        num_minibatches=1,
-        total_timesteps=UPDATES * 2 * STEPS,
-        final_shaping=final,
-    )
-    trainer = Trainer(Shaped(), config, NetworkConfig(hidden_dim=4, num_layers=1))
+def mean_rewards(trainer: Trainer) -> list[float]:
+    """Of each update."""
     state, means = trainer.init(0), []
     for _ in range(UPDATES):
         state, sums = trainer.take_sums(trainer.run(state, 1))
         means.append(summarise(sums, trainer.metrics)["train/mean_reward"])
-    assert means == pytest.approx(rewards)
+    return means
+
+
+def test_it_falls_linearly_to_its_last_part() -> None:
+    config = dataclasses.replace(CONFIG, final_shaping=0.2)
+    trainer = Trainer(Shaped(), config, NETWORK)
+    assert mean_rewards(trainer) == pytest.approx([1, 0.85, 0.7, 0.55])
+    config = dataclasses.replace(CONFIG, final_shaping=1.0)
+    constant = trainer.with_inputs(config, config.course, range(1))
+    assert mean_rewards(constant) == pytest.approx([1, 1, 1, 1])
+
+
+def test_it_is_whole_unless_it_is_to_fall() -> None:
+    assert mean_rewards(Trainer(Shaped(), CONFIG, NETWORK)) == pytest.approx([1, 1, 1, 1])

@@ -26,7 +26,7 @@ from hackmatrix.learning.reporting.metrics import (
     summarise,
 )
 from hackmatrix.learning.trainer import measures
-from hackmatrix.learning.trainer.algorithm import Hyperparameters, Setup, UpdateContext
+from hackmatrix.learning.trainer.algorithm import Hyperparameters, UpdateContext
 from hackmatrix.learning.trainer.batches import Batch, with_advantages
 from hackmatrix.learning.trainer.config import Course
 from hackmatrix.learning.trainer.keys import UpdateKeys
@@ -36,6 +36,7 @@ from hackmatrix.learning.trainer.trainer import Trainer, TrainState
 
 CONFIG = PPOConfig(num_envs=12, num_steps=10, num_minibatches=3, update_epochs=2)
 NETWORK = NetworkConfig(hidden_dim=16, num_layers=1)
+NORMALISING = dataclasses.replace(CONFIG, normalize_observations=True)
 KEYS = UpdateKeys(jnp.uint32(0), jnp.int32(0))
 HYPER = Hyperparameters.of(dataclasses.replace(CONFIG, gamma=0.9), CONFIG.course)
 
@@ -47,11 +48,11 @@ def test_importing_it_loads_no_game() -> None:
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"
 
 
-def rollout_of(env: probes.Probe, num_steps: int = 10) -> tuple[Trainer, Any, Rollout]:
+def rollout_of(env: probes.Probe) -> tuple[Trainer, Any, Rollout]:
     """A trainer, its first params and a rollout of 12 games."""
     trainer = Trainer(env, CONFIG, NETWORK)
     params = trainer.init(0).params
-    setup = Setup(env, trainer.network, dataclasses.replace(CONFIG, num_steps=num_steps))
+    setup = trainer.setup
 
     @jax.jit
     def rolled_out(params: Any) -> Rollout:
@@ -89,43 +90,44 @@ def test_observation_mask_and_log_probability_belong_to_the_moment_of_choice() -
 
 
 class Ends(probes.Probe):
-    """Position counts 1, 2, 3, ...; the episode ends at 3, by the flags it was made with."""
+    """An episode that begins at 10 is over after two steps; one that begins at 20 is cut off after
+    three; one that begins at 30 is over and cut off after three. Rewards are 1, 2 and 3.
+    """
 
-    feature_size = 1
-
-    def __init__(self, terminated: bool, truncated: bool) -> None:
-        self.terminates = terminated
-        self.max_episode_steps = 3 if truncated else None
-        self.never_truncates = not truncated
+    max_episode_steps: int | None = 3
 
     def start(self, key: jax.Array) -> jax.Array:
-        return jnp.int32(1)
+        return 10 * jax.random.randint(key, (), 1, 4)
 
     def advance(self, key: jax.Array, position: jax.Array, action: jax.Array) -> tuple[Any, ...]:
-        return position + 1, position, (position == 3) & self.terminates
+        return position + 1, position % 10 + 1, (position == 11) | (position == 32)
 
 
-@pytest.mark.parametrize(
-    ("truncated", "terminated"),
-    [
-        (True, False),
-        (True, True),
-        *(pytest.param(False, end, marks=pytest.mark.thorough) for end in (False, True)),
-    ],
-)
-def test_a_final_value_is_kept_only_where_an_episode_is_cut_off(
-    terminated: bool, truncated: bool
-) -> None:
-    trainer, params, rollout = rollout_of(Ends(terminated, truncated), num_steps=7)
-    steps = rollout.steps
-    last = np.arange(1, 8) % 3 == 0
-    np.testing.assert_array_equal(steps.terminated[:, 0], last & terminated)
-    np.testing.assert_array_equal(steps.truncated[:, 0], last & truncated)
-    if terminated or truncated:  # reset in the same call: the next step starts anew
-        np.testing.assert_array_equal(steps.obs[:, 0, 0], [1, 2, 3, 1, 2, 3, 1])
-    _, after_last, _ = jax.jit(trainer.network.__call__)(params, jnp.uint8([[4]]))
-    expected = np.where(last & truncated & (not terminated), after_last, 0.0)
-    np.testing.assert_allclose(steps.final_value[:, 0], expected, rtol=1e-6)
+class NeverCutOff(Ends):
+    max_episode_steps = None
+    never_truncates = True
+
+
+@functools.cache
+def rollout_of_ends() -> tuple[Trainer, Any, Rollout]:
+    return rollout_of(Ends())
+
+
+@pytest.mark.thorough
+def test_a_final_value_is_kept_only_where_an_episode_is_cut_off() -> None:
+    trainer, params, rollout = rollout_of_ends()
+    steps = jax.device_get(rollout.steps)
+    position = steps.obs[..., 0]
+    assert {11, 22, 32} <= {*position.ravel().tolist()}
+    np.testing.assert_array_equal(steps.terminated, np.isin(position, (11, 32)))
+    np.testing.assert_array_equal(steps.truncated, np.isin(position, (22, 32)))
+    # Reset in the same call: the next step starts anew.
+    ended = (steps.terminated | steps.truncated)[:-1]
+    following = np.where(ended, position[1:] % 10, position[1:] - position[:-1])
+    np.testing.assert_array_equal(following, ~ended)
+    _, after_last, _ = jax.jit(trainer.network.__call__)(params, jnp.uint8([[23]]))
+    expected = np.where(position == 22, after_last, 0.0)
+    np.testing.assert_allclose(steps.final_value, expected, rtol=1e-6)
 
 
 def test_values_of_final_observations_cost_nothing_where_nothing_is_cut_off() -> None:
@@ -140,24 +142,34 @@ def test_values_of_final_observations_cost_nothing_where_nothing_is_cut_off() ->
         )(state)
         return str(jaxpr).count("dot_general")
 
-    assert network_calls(Ends(True, True)) > network_calls(Ends(True, False))
+    assert network_calls(Ends()) > network_calls(NeverCutOff())
 
 
+@pytest.mark.thorough
 def test_discounted_returns_and_episode_sums_restart_with_each_episode() -> None:
-    _, _, rollout = rollout_of(Ends(True, False), num_steps=7)
-    games = 12
-    ramp = [1, 0.9 + 2, 0.81 + 1.8 + 3]
-    squares = games * (2 * sum(r**2 for r in ramp) + 1)
+    _, _, rollout = rollout_of_ends()
+    steps = jax.device_get(rollout.steps)
+    ended = steps.terminated | steps.truncated
+    squares, lengths = 0.0, []
+    for game in range(12):
+        discounted, length = 0.0, 0
+        for reward, is_last in zip(steps.reward[:, game], ended[:, game], strict=True):
+            discounted, length = 0.9 * discounted + reward, length + 1
+            squares += discounted**2
+            if is_last:
+                lengths.append(length)
+                discounted, length = 0.0, 0
     assert float(rollout.sum_of_squares) == pytest.approx(squares, rel=1e-6)
     row = summarise(measures.by_name(rollout.measures, LEARNER_METRICS), LEARNER_METRICS)
-    assert row["train/num_episodes"] == 2 * games
-    assert row["train/mean_episode_return"] == pytest.approx(6)
-    assert row["train/mean_episode_length"] == pytest.approx(3)
-    assert row["train/mean_reward"] == pytest.approx(13 / 7)
+    assert row["train/num_episodes"] == len(lengths)
+    assert row["train/mean_episode_length"] == pytest.approx(np.mean(lengths))
+    returns = {2: 1 + 2, 3: 1 + 2 + 3}
+    assert row["train/mean_episode_return"] == pytest.approx(np.mean([returns[n] for n in lengths]))
+    assert row["train/mean_reward"] == pytest.approx(steps.reward.mean())
 
 
 def run_in_chunks(chunks: list[int]) -> TrainState:
-    trainer = SharingTrainer(probes.Grid(), CONFIG, NETWORK)
+    trainer = SharingTrainer(probes.Grid(), NORMALISING, NETWORK)
     state = trainer.init(3)
     for count in chunks:
         state = trainer.run(state, count)
@@ -173,18 +185,39 @@ def test_the_length_of_a_call_changes_nothing_bit_for_bit() -> None:
 
 
 def test_the_same_seed_gives_the_same_run_and_another_seed_another() -> None:
-    trainer = SharingTrainer(probes.Grid(), CONFIG, NETWORK)
+    trainer = SharingTrainer(probes.Grid(), NORMALISING, NETWORK)
     one, same, other = (trainer.run(trainer.init(seed), 3) for seed in (1, 1, 2))
     assert_same(one, same)
     with pytest.raises(AssertionError):
         assert_same(one.params, other.params)
+    # The games of a resumed run are not those of its beginning.
+    first, later = (trainer.init(1, update).games.env_state.position for update in (0, 7))
+    assert first.tolist() != later.tolist()
 
 
-def test_the_first_gradient_step_meets_the_policy_that_acted() -> None:
+class Careless(probes.Pairing):
+    """Starts at a Python number, which the first step makes an array of a type."""
+
+    def start(self, key: jax.Array) -> jax.Array:
+        return jnp.asarray(0)
+
+
+@pytest.mark.thorough
+def test_a_run_starts_with_its_update_compiled_which_meets_the_policy_that_acted(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    env = Careless()
+    assert env.reset(jax.random.key(0))[1].position.aval.weak_type
     config = dataclasses.replace(CONFIG, update_epochs=1, num_minibatches=1, lr=1e-6)
-    trainer = Trainer(probes.Pairing(), config, NETWORK)
-    _, sums = trainer.take_sums(trainer.run(trainer.init(0), 1))
-    row = summarise(jax.device_get(sums), LEARNER_METRICS)
+    trainer = Trainer(env, config, NETWORK)
+    with jax.log_compiles():
+        state = trainer.start(3)
+        assert_same(state, trainer.init(3))
+        state = trainer.run(trainer.run(state, 0), 1)
+    compiled = [record.getMessage() for record in caplog.records]
+    assert sum(message.startswith("Compiling jit(_updates)") for message in compiled) == 1
+
+    row = summarise(jax.device_get(trainer.take_sums(state)[1]), LEARNER_METRICS)
     assert row["train/approx_kl"] == pytest.approx(0, abs=1e-6)
     assert row["train/clip_frac"] == 0
     assert row["train/entropy"] == pytest.approx(np.log(2), abs=1e-3)  # two of four are valid
@@ -201,6 +234,10 @@ def test_the_learning_rate_follows_its_schedule(xp: ModuleType) -> None:
         hyper = Hyperparameters.of(config, course)
         rates = [float(hyper.learning_rate(update, xp)) for update in range(7)]
         assert rates == pytest.approx(0.1 * shares)
+    # After four updates the batches are twice as large: two more such updates, of eight in all.
+    resumed = Course(2 * CONFIG.batch_size, 8 * CONFIG.batch_size, 4, 4 * CONFIG.batch_size)
+    hyper = Hyperparameters.of(dataclasses.replace(CONFIG, lr_schedule="linear", lr=1), resumed)
+    assert [float(hyper.learning_rate(update, xp)) for update in (4, 5)] == [0.5, 0.25]
 
 
 @pytest.mark.parametrize("xp", [np, jnp])
@@ -216,10 +253,10 @@ def test_the_entropy_bonus_falls_exponentially(xp: ModuleType) -> None:
 
 @pytest.mark.thorough
 def test_the_params_to_export_are_averages_over_the_last_part_of_the_updates() -> None:
-    config = dataclasses.replace(CONFIG, params_average=0.5, lr=0.1)
+    config = dataclasses.replace(NORMALISING, params_average=0.5, lr=0.1)
     trainer = Trainer(probes.Grid(), config, NETWORK)
     state = trainer.init(3)
-    assert_same(trainer.network_params(state), state.params)
+    assert_same(state.averages, state.params)
     expected = None
     for update, share in enumerate([1, 1, 1 / 1.5, 1 / 2, 1 / 2.5], 1):
         state = trainer.run(state, 1)
@@ -228,13 +265,15 @@ def test_the_params_to_export_are_averages_over_the_last_part_of_the_updates() -
             expected = new
         expected = jax.tree.map(lambda mean, x, w=share: (1 - w) * mean + w * x, expected, new)
         assert int(state.update) == update
-        averages = jax.device_get(trainer.network_params(state))
+        averages = jax.device_get(state.averages)
         jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-4, atol=1e-6), averages, expected)
     with pytest.raises(AssertionError):
         assert_same(averages, state.params)
+    exported = trainer.network_params(state)["params"]["Dense_1"]  # behind the normalisation
+    assert_same(exported, averages["params"]["Dense_1"])
     # What is learned does not depend on them.
     alone = dataclasses.replace(config, params_average=None)
-    trainer = Trainer(probes.Grid(), alone, NETWORK)
+    trainer = SharingTrainer(probes.Grid(), alone, NETWORK)
     assert_same(trainer.run(trainer.init(3), 5).params, state.params)
 
 
@@ -251,35 +290,13 @@ class GridInIntegers(probes.Grid):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("normalize", [False, True])
-def test_features_as_integers_are_learned_from_as_the_features(normalize: bool) -> None:
-    config = dataclasses.replace(CONFIG, normalize_observations=normalize)
+def test_features_as_integers_are_learned_from_as_the_features() -> None:
     plain, integers = (
-        SharingTrainer(env, config, NETWORK) for env in (probes.Grid(), GridInIntegers())
+        SharingTrainer(env, NORMALISING, NETWORK) for env in (probes.Grid(), GridInIntegers())
     )
     assert integers.state_shape().games.obs.dtype == jnp.int8
     params = [trainer.run(trainer.init(0), 2).params for trainer in (plain, integers)]
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), *params)
-
-
-@pytest.mark.thorough
-def test_the_last_epoch_is_reported() -> None:
-    # The first epoch of one minibatch meets the policy that acted, the last one another policy.
-    config = dataclasses.replace(CONFIG, update_epochs=4, num_minibatches=1, lr=1e-2)
-    trainer = Trainer(probes.Policy(), config, NETWORK)
-    _, sums = trainer.take_sums(trainer.run(trainer.init(0), 1))
-    assert summarise(jax.device_get(sums), LEARNER_METRICS)["train/approx_kl"] > 1e-5
-
-
-@pytest.mark.thorough
-def test_each_update_shuffles_anew() -> None:
-    trainer = Trainer(probes.Discount(), CONFIG, NETWORK)  # where chance is in the shuffling only
-    one, same, later = trainer.init(0), trainer.init(0), trainer.init(0)
-    later = dataclasses.replace(later, update=jnp.int32(5))
-    one, same, later = (trainer.run(state, 1) for state in (one, same, later))
-    assert_same(one.params, same.params)
-    with pytest.raises(AssertionError):
-        assert_same(one.params, later.params)
 
 
 def test_the_loss_is_that_of_the_paper_by_hand() -> None:
@@ -359,26 +376,6 @@ def test_accumulated_gradients_are_those_of_the_minibatches_together() -> None:
     assert int(learned(4, 2).opt_state[1].count) == 2
 
 
-@pytest.mark.slow
-def test_rewards_are_scaled_for_learning_and_reported_as_they_are() -> None:
-    class Thousandfold(probes.Policy):
-        def advance(self, *args: Any) -> tuple[Any, ...]:
-            position, reward, terminated = super().advance(*args)
-            return position, 1000 * reward, terminated
-
-    config = dataclasses.replace(CONFIG, max_grad_norm=1e6)
-    rows = []
-    for env in (probes.Policy(), Thousandfold()):
-        trainer = Trainer(env, config, NETWORK)
-        _, sums = trainer.take_sums(trainer.run(trainer.init(0), 4))
-        rows.append(summarise(jax.device_get(sums), LEARNER_METRICS))
-    small, large = rows
-    assert large["train/mean_reward"] == pytest.approx(1000 * small["train/mean_reward"])
-    assert large["train/reward_scale"] == pytest.approx(1000 * small["train/reward_scale"])
-    for name in ("train/vf_loss", "train/pg_loss", "train/entropy", "train/explained_variance"):
-        assert large[name] == pytest.approx(small[name], rel=1e-3, abs=1e-5)
-
-
 def test_a_transition_is_stored_in_few_bytes() -> None:
     _, _, rollout = rollout_of_pairing()
     size = sum(leaf.nbytes for leaf in jax.tree.leaves(rollout.steps)) / (12 * 10)
@@ -387,7 +384,7 @@ def test_a_transition_is_stored_in_few_bytes() -> None:
 
 
 def test_one_program_serves_every_length_of_call_and_moves_nothing_to_the_host() -> None:
-    trainer = SharingTrainer(probes.Grid(), CONFIG, NETWORK)
+    trainer = SharingTrainer(probes.Grid(), NORMALISING, NETWORK)
     state = trainer.run(trainer.init(0), 1)
     counts = [jnp.int32(n) for n in (2, 3)]
     with jax.transfer_guard("disallow"):
@@ -397,44 +394,15 @@ def test_one_program_serves_every_length_of_call_and_moves_nothing_to_the_host()
     assert trainer._run._cache_size() == 1
 
 
-def test_a_run_starts_in_the_state_of_its_seed_with_its_update_compiled(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    trainer = Trainer(probes.Grid(), CONFIG, NETWORK)
-    with jax.log_compiles():
-        state = trainer.start(3)
-        assert_same(state, trainer.init(3))
-        trainer.run(state, 1)
-    compiled = [record.getMessage() for record in caplog.records]
-    assert sum(message.startswith("Compiling jit(_updates)") for message in compiled) == 1
-
-
-class Careless(probes.Grid):
-    """Starts at a Python number, which the first step makes an array of a type."""
-
-    def start(self, key: jax.Array) -> jax.Array:
-        return jnp.asarray(0)
-
-
-@pytest.mark.thorough
-def test_python_numbers_in_a_state_compile_nothing_anew() -> None:
-    _, first = Careless().reset(jax.random.key(0))
-    assert first.position.aval.weak_type
-    trainer = Trainer(Careless(), CONFIG, NETWORK)
-    state = trainer.run(trainer.init(0), 0)
-    assert int(trainer.run(state, 1).update) == 1
-    assert trainer._run._cache_size() == 1
-
-
 def test_the_state_that_was_run_is_used_up() -> None:
-    trainer = SharingTrainer(probes.Grid(), CONFIG, NETWORK)
+    trainer = SharingTrainer(probes.Grid(), NORMALISING, NETWORK)
     state = trainer.init(0)
     trainer.run(state, 1)
     assert state.params["params"]["Dense_0"]["kernel"].is_deleted()
 
 
 def test_every_metric_of_an_update_is_finite() -> None:
-    trainer = SharingTrainer(probes.Grid(), CONFIG, NETWORK)
+    trainer = SharingTrainer(probes.Grid(), NORMALISING, NETWORK)
     state, sums = trainer.take_sums(trainer.run(trainer.init(0), 5))
     assert set(sums) == {metric.name for metric in device_metrics(LEARNER_METRICS)}
     row = summarise(sums, LEARNER_METRICS)

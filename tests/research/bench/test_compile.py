@@ -2,19 +2,11 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from hackmatrix.cli.main import main
 from hackmatrix.research.bench import compile as compile_
-
-
-def figures_of(capsys: pytest.CaptureFixture[str], *argv: str) -> dict[str, Any]:
-    assert main(["bench", *argv, "--json"]) == 0
-    out, err = capsys.readouterr()
-    assert err == ""
-    return json.loads(out)
 
 
 def test_compile_empties_the_cache_folder_once_for_each(
@@ -26,8 +18,10 @@ def test_compile_empties_the_cache_folder_once_for_each(
         return files
 
     monkeypatch.setattr(compile_, "_PROCESSES", {"a": seconds, "b": seconds})
-    figures = figures_of(capsys, "compile", "--repeats", "2")
-    assert figures["seconds"] == {name: {"empty": 0, "filled": 1} for name in "ab"}
+    assert main(["bench", "compile", "--repeats", "2", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["seconds"] == {
+        name: {"empty": 0, "filled": 1} for name in "ab"
+    }
 
 
 def test_compile_times_processes(
@@ -41,9 +35,3 @@ def test_compile_times_processes(
     monkeypatch.setattr(compile_, "_PROCESSES", {"it": compile_._to_first_output("broken")})
     assert main(["bench", "compile"]) == 2
     assert capsys.readouterr().err.endswith("`broken` failed: no luck\n")
-
-
-@pytest.mark.thorough
-def test_the_evaluation_is_one_of_a_network(tmp_path: Path) -> None:
-    assert compile_._PROCESSES["hackmatrix evaluate, one game"](tmp_path) > 0
-    assert any((tmp_path / "cache").rglob("*"))  # a player by rule compiles nothing

@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,6 +32,11 @@ def iqms(comparison: Comparison, name: str, *, seconds: bool) -> list[float]:
     return [each.mean for each in comparison.at_equal(seconds=seconds).groups[name]]
 
 
+def difference(*groups: ComparedGroup, metric: str = "m") -> Any:
+    (found,) = Comparison(metric, groups).at_equal(seconds=False).differences
+    return found
+
+
 def test_places_are_the_quarters_of_the_shortest_run_that_all_have_reached() -> None:
     slow, fast = curve([0, 1, 2, 3]), curve([0, 1, 2, 3, 4, 5, 6, 7], seed=1)
     found = Comparison("m", [group("x", slow), group("y", fast)]).at_equal(seconds=False)
@@ -49,26 +55,18 @@ def test_agents_of_equal_seeds_are_paired_so_that_their_common_luck_cancels() ->
     luck = [0.0, 10.0, 20.0, 30.0]
     ours = [curve([x, x + 1], seed=i) for i, x in enumerate(luck)]
     theirs = [curve([x, x], seed=i) for i, x in enumerate(luck)]
-    (found,) = (
-        Comparison("m", [group("x", *theirs), group("y", *ours)])
-        .at_equal(seconds=False)
-        .differences
-    )
+    found = difference(group("x", *theirs), group("y", *ours))
     assert found.paired == "seeds"
     assert found.estimates[-1] == pytest.approx((1.0, 1.0, 1.0))
     other = [curve([x, x + 1], seed=9 + i) for i, x in enumerate(luck)]
-    (apart,) = (
-        Comparison("m", [group("x", *theirs), group("y", *other)])
-        .at_equal(seconds=False)
-        .differences
-    )
+    apart = difference(group("x", *theirs), group("y", *other))
     assert apart.paired is None
     assert apart.estimates[-1].low < 0 < apart.estimates[-1].high
 
 
 def test_evaluations_on_the_same_games_are_paired_by_these_too() -> None:
     groups = [group(name, curve([0, 1]), curve([0, 2], seed=1)) for name in "xy"]
-    (found,) = Comparison("eval/mean_return", groups).at_equal(seconds=False).differences
+    found = difference(*groups, metric="eval/mean_return")
     assert found.paired == "seeds and evaluation games"
 
 
@@ -77,11 +75,8 @@ def test_one_agent_has_no_interval() -> None:
     found = comparison.at_equal(seconds=False)
     assert math.isnan(found.groups["x"][0].low)
     assert math.isnan(found.differences[0].estimates[0].high)
-    assert comparison.as_dict()["steps"]["groups"]["x"][-1] == {
-        "iqm": 1.0,
-        "low": None,
-        "high": None,
-    }
+    told = comparison.as_dict()["steps"]["groups"]["x"][-1]
+    assert told == {"iqm": 1.0, "low": None, "high": None}
 
 
 def test_a_further_group_moves_no_score_of_several_environments() -> None:

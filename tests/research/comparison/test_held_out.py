@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -71,9 +72,7 @@ def written(path: Path, agents: dict[str, list[float]], *, first: int = 0) -> st
     return str(path)
 
 
-def test_the_command_groups_agents_by_their_folders_over_several_files(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_groups_agents(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one = written(tmp_path / "1.csv", {"runs/a/seed_0": [1, 2, 3], "runs/a/seed_1": [2, 3, 4]})
     two = written(tmp_path / "2.csv", {"runs/b": [5, 6, 9], "scripted": [0, 0, 0]})
     flags = ["--metric", "score", "--games", one, two]
@@ -109,11 +108,7 @@ def test_the_command_groups_agents_by_their_folders_over_several_files(
     ],
 )
 def test_what_can_not_be_compared_is_refused_in_one_line(
-    argv: list[str],
-    message: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    argv: list[str], message: str, tmp_path: Path, capsys: Any, monkeypatch: Any
 ) -> None:
     monkeypatch.chdir(tmp_path)
     written(Path("games.csv"), {"a": [1, 2], "b": [1, "x"]})  # type: ignore[list-item]

@@ -1,5 +1,7 @@
 """Runs that are trained again: equal bit for bit, or told what differs."""
 
+import contextlib
+import io
 import json
 import shutil
 import subprocess
@@ -10,6 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from made_data import GRID, use_grid
+from sharing_trainer import SharingTrainer
 
 from hackmatrix.cli.main import main
 from hackmatrix.research.comparison.reproduction import RecordedRun, compare, read_recorded
@@ -22,18 +26,34 @@ TRAIN = [
 EVALUATED = ["--num-seeds", "2", "--eval-interval", "3", "--eval-episodes", "4"]
 
 
+Runs = tuple[Path, Path, dict[str, Any]]
+
+
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, dict[str, Any]]:
-    """A run, the one that was trained again, and what the command said."""
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
+    """A run, the one that was trained again, and what the command said.
+
+    Both in this process, where the second takes over what the first has compiled; the slow tests
+    and `tests/commands` reproduce runs in processes of their own.
+    """
     folder = tmp_path_factory.mktemp("runs")
     run, again = folder / "run", folder / "again"
-    train = [*TRAIN, *EVALUATED, "--total-timesteps", "80", "--output-dir", str(run)]
-    assert main(train) == 0
-    before = contents(run)
-    code, said = reproduced(run, "--output-dir", again)
+    train = [*TRAIN, "--env", GRID, *EVALUATED, "--total-timesteps", "80", "--output-dir", str(run)]
+    said = io.StringIO()
+    with pytest.MonkeyPatch.context() as patched:
+        use_grid(patched)
+        patched.setattr("hackmatrix.learning.run.loop.Trainer", SharingTrainer)
+        assert main(train) == 0
+        before = contents(run)
+        with contextlib.redirect_stdout(said):
+            assert main(["reproduce", str(run), "--output-dir", str(again), "--json"]) == 0
     assert contents(run) == before
-    assert code == 0, said
-    return run, again, said
+    return run, again, json.loads(said.getvalue())
+
+
+@pytest.fixture(autouse=True)
+def _grid(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_grid(monkeypatch)
 
 
 def contents(run: Path) -> dict[Path, tuple[bytes, int]]:
@@ -41,9 +61,9 @@ def contents(run: Path) -> dict[Path, tuple[bytes, int]]:
     return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
 
 
-def reproduced(run: Path, *flags: object) -> tuple[int, dict[str, Any]]:
-    command = [sys.executable, "-m", "hackmatrix", "reproduce", str(run), *map(str, flags)]
-    result = subprocess.run([*command, "--json"], capture_output=True, text=True)
+def reproduced(run: Path) -> tuple[int, dict[str, Any]]:
+    command = [sys.executable, "-m", "hackmatrix", "reproduce", str(run), "--json"]
+    result = subprocess.run(command, capture_output=True, text=True)
     assert result.stdout, result.stderr
     said: dict[str, Any] = json.loads(result.stdout)
     return result.returncode, said
@@ -57,7 +77,7 @@ def changed(run: Path, change: Callable[[Path], None], folder: Path) -> Recorded
 
 
 @pytest.mark.thorough
-def test_a_run_is_trained_again_bit_for_bit(runs: tuple[Path, Path, dict[str, Any]]) -> None:
+def test_a_run_is_trained_again_bit_for_bit(runs: Runs) -> None:
     _, again, said = runs
     assert said["equal"]
     assert said["rows"] == 5  # of metrics after 2, 4 and 5 updates, and two evaluations
@@ -66,46 +86,42 @@ def test_a_run_is_trained_again_bit_for_bit(runs: tuple[Path, Path, dict[str, An
     assert (again / "config.yaml").exists()
 
 
+def rows_of(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
+def write_rows(folder: Path, rows: list[dict[str, Any]]) -> None:
+    (folder / "metrics.jsonl").write_text("\n".join(map(json.dumps, rows)))
+
+
 @pytest.mark.thorough
-def test_a_changed_number_in_a_row_is_found(
-    runs: tuple[Path, Path, dict[str, Any]], tmp_path: Path
-) -> None:
-    run, again, _ = runs
-
+def test_a_changed_number_in_a_row_is_found(runs: Runs, tmp_path: Path) -> None:
     def change(copy: Path) -> None:
-        lines = (copy / "metrics.jsonl").read_text().splitlines()
-        row = json.loads(lines[0])
-        row["agents"][1]["train/entropy"] += 1e-9
-        row["train/steps_per_second"] = 1.0  # which is another each time
-        (copy / "metrics.jsonl").write_text("\n".join([json.dumps(row), *lines[1:]]))
+        first, *rows = rows_of(copy)
+        first["agents"][1]["train/entropy"] += 1e-9
+        first["train/steps_per_second"] = 1.0  # which is another each time
+        write_rows(copy, [first, *rows])
 
-    found = compare(changed(run, change, tmp_path), again)
+    found = compare(changed(runs[0], change, tmp_path), runs[1])
     assert not found.is_equal
     assert len(found.unequal_rows) == 1
-    assert found.unequal_rows[0].startswith("update 2: train/entropy of seed 1 was 0.69")
+    assert found.unequal_rows[0].startswith("update 2: train/entropy of seed 1 was 1.")
     assert "rows    4 of 5 are equal" in found.text()
     assert not any(found.params.values())
 
 
 @pytest.mark.thorough
-def test_the_speed_alone_makes_no_difference(
-    runs: tuple[Path, Path, dict[str, Any]], tmp_path: Path
-) -> None:
-    run, again, _ = runs
-
+def test_the_speed_alone_makes_no_difference(runs: Runs, tmp_path: Path) -> None:
     def change(copy: Path) -> None:
-        lines = (copy / "metrics.jsonl").read_text().splitlines()
-        rows = [json.loads(line) for line in lines]
-        rows[0] |= {"train/steps_per_second": 1.0, "alarms": ["throughput_falling"]}
-        (copy / "metrics.jsonl").write_text("\n".join(map(json.dumps, rows)))
+        first, *rows = rows_of(copy)
+        first |= {"train/steps_per_second": 1.0, "alarms": ["throughput_falling"]}
+        write_rows(copy, [first, *rows])
 
-    assert compare(changed(run, change, tmp_path), again).is_equal
+    assert compare(changed(runs[0], change, tmp_path), runs[1]).is_equal
 
 
 @pytest.mark.thorough
-def test_a_bit_of_a_param_is_found(runs: tuple[Path, Path, dict[str, Any]], tmp_path: Path) -> None:
-    run, again, _ = runs
-
+def test_a_bit_of_a_param_is_found(runs: Runs, tmp_path: Path) -> None:
     def change(copy: Path) -> None:
         path = copy / "seed_1" / "final_params.npz"
         arrays = dict(np.load(path))
@@ -113,7 +129,7 @@ def test_a_bit_of_a_param_is_found(runs: tuple[Path, Path, dict[str, Any]], tmp_
         kernel[0, 0] = np.nextafter(kernel[0, 0], np.float32(9))
         np.savez(path, **arrays)
 
-    found = compare(changed(run, change, tmp_path), again)
+    found = compare(changed(runs[0], change, tmp_path), runs[1])
     unequal = {name: how for name, how in found.params.items() if how is not None}
     assert list(unequal) == ["seed_1/final_params.npz"]
     assert unequal["seed_1/final_params.npz"].startswith("1 of ")
@@ -121,44 +137,27 @@ def test_a_bit_of_a_param_is_found(runs: tuple[Path, Path, dict[str, Any]], tmp_
 
 
 @pytest.mark.thorough
-def test_a_recorded_row_that_is_gone_is_found(
-    runs: tuple[Path, Path, dict[str, Any]], tmp_path: Path
-) -> None:
+def test_rows_and_params_that_one_of_them_lacks_are_found(runs: Runs, tmp_path: Path) -> None:
     run, again, _ = runs
-
-    def cut(copy: Path) -> None:
-        lines = (copy / "metrics.jsonl").read_text().splitlines()
-        (copy / "metrics.jsonl").write_text("\n".join(lines[:-1]))
-
-    found = compare(changed(run, cut, tmp_path), again)
-    assert len(found.unequal_rows) == 1
-    assert found.unequal_rows[0].endswith(": there is no row")
-    assert not found.is_equal
-
-
-@pytest.mark.thorough
-def test_a_run_that_made_fewer_rows_is_not_equal(
-    runs: tuple[Path, Path, dict[str, Any]], tmp_path: Path
-) -> None:
-    run, again, _ = runs
-    copy = Path(shutil.copytree(again, tmp_path / "again"))
-    lines = (copy / "metrics.jsonl").read_text().splitlines()
-    (copy / "metrics.jsonl").write_text("\n".join(lines[:2]))
-    for path in (copy / "seed_0").iterdir():
-        path.unlink()
-    found = compare(read_recorded(run, None), copy)
-    assert len(found.unequal_rows) == 3
-    assert (
-        found.params["seed_0/best_params.npz"] == "was not made again"
-        or found.params["seed_0/best_params.npz"] is None
+    found = compare(
+        changed(run, lambda copy: write_rows(copy, rows_of(copy)[:-1]), tmp_path), again
     )
     assert not found.is_equal
+    assert len(found.unequal_rows) == 1
+    assert found.unequal_rows[0].endswith(": there is no row")
+
+    copy = Path(shutil.copytree(again, tmp_path / "again"))
+    write_rows(copy, rows_of(copy)[:2])
+    for path in (copy / "seed_0").glob("*.npz"):
+        path.unlink()
+    found = compare(read_recorded(run, None), copy)
+    assert not found.is_equal
+    assert len(found.unequal_rows) == 3
+    assert found.params["seed_0/final_params.npz"] == "was not made again"
 
 
 @pytest.mark.thorough
-def test_what_is_different_from_then_is_told(
-    runs: tuple[Path, Path, dict[str, Any]], tmp_path: Path
-) -> None:
+def test_what_is_different_from_then_is_told(runs: Runs, tmp_path: Path) -> None:
     def change(copy: Path) -> None:
         start = json.loads((copy / "starts.jsonl").read_text())
         start["versions"]["jax"] = "0.1"
@@ -184,40 +183,31 @@ def test_what_is_different_from_then_is_told(
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("files", "content", "message"),
     [
-        (lambda run: (run / "config.yaml").unlink(), "is no folder of a run"),
+        ("config.yaml", None, "is no folder of a run"),
         (
-            lambda run: (run / "starts.jsonl").write_text('{"update": 7}\n'),
-            "goes on from update 7 of another run, so it has no beginning",
+            "starts.jsonl",
+            '{"update": 7}',
+            "goes on from update 7 of another run, so it has no",
         ),
-        (
-            lambda run: (run / "seed_0" / "final_params.npz").write_bytes(b"x"),
-            "is no .npz file of params",
-        ),
-        (
-            lambda run: (run / "config.yaml").write_text("tpu: {distributed: true}"),
-            "was trained by several processes",
-        ),
-        (lambda run: (run / "config.yaml").write_text("training: {gama: 1}"), "unknown setting"),
-        (
-            lambda run: (
-                [shutil.rmtree(run / f"seed_{i}") for i in (0, 1)]
-                + [(run / "metrics.jsonl").unlink()]
-            ),
-            "has neither rows of metrics nor params",
-        ),
+        ("seed_0/final_params.npz", "x", "is no .npz file of params"),
+        ("config.yaml", "tpu: {distributed: true}", "was trained by several processes"),
+        ("config.yaml", "training: {gama: 1}", "unknown setting"),
+        ("seed_0 seed_1 metrics.jsonl", None, "has neither rows of metrics nor params"),
     ],
 )
 def test_what_can_not_be_trained_again_is_refused_in_one_line(
-    change: Callable[[Path], None],
-    message: str,
-    runs: tuple[Path, Path, dict[str, Any]],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    files: str, content: str | None, message: str, runs: Runs, tmp_path: Path, capsys: Any
 ) -> None:
     copy = Path(shutil.copytree(runs[0], tmp_path / "run"))
-    change(copy)
+    for path in (copy / name for name in files.split()):
+        if content is not None:
+            path.write_text(content)
+        elif path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
     assert main(["reproduce", str(copy)]) == 2
     error = capsys.readouterr().err
     assert message in error
@@ -225,13 +215,10 @@ def test_what_can_not_be_trained_again_is_refused_in_one_line(
 
 
 @pytest.mark.thorough
-def test_nothing_is_written_into_the_run(
-    runs: tuple[Path, Path, dict[str, Any]], capsys: pytest.CaptureFixture[str]
-) -> None:
-    before = contents(runs[0])
+def test_nothing_is_written_into_the_run(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce", str(runs[0]), "--output-dir", str(runs[0] / "again")]) == 2
     assert "lies in the run, to which nothing is written" in capsys.readouterr().err
-    assert contents(runs[0]) == before
+    assert not (runs[0] / "again").exists()
 
 
 @pytest.mark.slow

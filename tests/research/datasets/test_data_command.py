@@ -1,9 +1,11 @@
 """`hackmatrix data record` and `verify`: games are kept, played again, and told apart."""
 
 import json
+import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ from hackmatrix.research.datasets import shard as shards
 from hackmatrix.research.datasets.folder import open_data_set
 from hackmatrix.research.datasets.shard import Shard
 
-Said = dict[str, Any]
+Command = Callable[..., Any]
 
 
 @pytest.fixture(autouse=True)
@@ -29,20 +31,42 @@ def _grid(monkeypatch: pytest.MonkeyPatch) -> None:
     use_grid(monkeypatch)
 
 
-def verified(path: Path, capsys: pytest.CaptureFixture[str], *flags: str) -> tuple[int, Said]:
-    capsys.readouterr()
-    code = main(["data", "verify", str(path), "--json", *flags])
-    said: Said = json.loads(capsys.readouterr().out)
-    return code, said
+@pytest.fixture(scope="module")
+def experts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data set of an expert."""
+    return of_an_expert(tmp_path_factory.mktemp("expert") / "it", 40)
 
 
-def refused(capsys: pytest.CaptureFixture[str], *argv: object) -> str:
+@pytest.fixture
+def path(experts: Path, tmp_path: Path) -> Path:
+    """A copy of it, to be changed."""
+    return Path(shutil.copytree(experts, tmp_path / "it"))
+
+
+@pytest.fixture
+def verified(capsys: pytest.CaptureFixture[str]) -> Command:
+    """The code of `data verify`, and what it says."""
+
+    def run(path: Path) -> tuple[int, dict[str, Any]]:
+        capsys.readouterr()
+        code = main(["data", "verify", str(path), "--json"])
+        return code, json.loads(capsys.readouterr().out)
+
+    return run
+
+
+@pytest.fixture
+def refused(capsys: pytest.CaptureFixture[str]) -> Command:
     """The one line that a command refuses with."""
-    capsys.readouterr()
-    assert main(["data", *map(str, argv)]) == 2
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1
-    return error
+
+    def run(*argv: object) -> str:
+        capsys.readouterr()
+        assert main(["data", *map(str, argv)]) == 2
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1
+        return error
+
+    return run
 
 
 def shards_of(path: Path) -> list[Shard]:
@@ -50,45 +74,29 @@ def shards_of(path: Path) -> list[Shard]:
 
 
 @pytest.mark.thorough
-def test_recorded_games_are_whole_and_play_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = recorded(tmp_path / "it")
-    (shard,) = shards_of(path)
-    assert len(shard.lengths) == 40
-    assert (shard.returns() == shard.terminated).all()  # the goal pays 1
-    assert 0 < shard.terminated.mean() < 1
-    assert (shard.lengths[~shard.terminated] == probes.Grid.max_episode_steps).all()
-    code, said = verified(path, capsys)
-    assert (code, said["games"], said["steps"]) == (0, 40, shard.lengths.sum())
-    assert said["first"] is None
-    assert [each.name for each in tmp_path.iterdir()] == ["it"]
-
-
-@pytest.mark.thorough
-def test_the_games_do_not_depend_on_how_they_are_cut_into_shards(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_recorded_games_play_again_however_they_are_cut_into_shards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verified: Command
 ) -> None:
     (whole,) = shards_of(recorded(tmp_path / "whole"))
-    monkeypatch.setattr(record, "_SHARD_BYTES", 5 * 50 * 15)  # 14 of 40 games
+    assert len(whole.lengths) == 40
+    assert (whole.returns() == whole.terminated).all()  # the goal pays 1
+    assert 0 < whole.terminated.mean() < 1
+    assert (whole.lengths[~whole.terminated] == probes.Grid.max_episode_steps).all()
+    monkeypatch.setattr(record, "_SHARD_BYTES", 5 * 50 * 21)  # 20 of 40 games
     parts = shards_of(recorded(tmp_path / "parts"))
-    assert [part.first for part in parts] == [0, 14, 28]
+    assert [part.first for part in parts] == [0, 20]
     for name in ("lengths", "terminated", "finals", "actions", "rewards"):
         together = np.concatenate([getattr(part, name) for part in parts])
         np.testing.assert_array_equal(together, getattr(whole, name))
-    assert verified(tmp_path / "parts", capsys)[0] == 0
-    few = open_data_set(tmp_path / "parts").first(20, 10_000)
-    assert [len(shard.lengths) for shard in few] == [14, 6]
-    steps = int(whole.lengths[:17].sum())
-    for allowed, games in ((steps, 17), (steps - 1, 16), (0, 1)):
+    code, said = verified(tmp_path / "parts")
+    assert (code, said["games"], said["steps"]) == (0, 40, whole.lengths.sum())
+    assert said["first"] is None
+    few = open_data_set(tmp_path / "parts").first(26, 10_000)
+    assert [len(shard.lengths) for shard in few] == [20, 6]
+    steps = int(whole.lengths[:23].sum())
+    for allowed, number in ((steps, 23), (steps - 1, 22), (0, 1)):
         few = open_data_set(tmp_path / "parts").first(40, allowed)
-        assert sum(len(shard.lengths) for shard in few) == games
-
-
-def test_what_is_known_to_be_right_is_found_right(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert verified(of_an_expert(tmp_path / "it", 30), capsys)[0] == 0
+        assert sum(len(shard.lengths) for shard in few) == number
 
 
 # A change of the data of an expert, and the field and the action of the game that differ.
@@ -102,131 +110,96 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("name", first_quickly(CHANGES))
-def test_the_first_difference_is_named(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = of_an_expert(tmp_path / "it", 30)
+def test_the_first_difference_is_named(name: str, path: Path, verified: Command) -> None:
     (shard,) = shards_of(path)
     array, index, value, field, action = CHANGES[name]
     if array in ("actions", "rewards"):  # of game 3
         index = shard.starts[3] + (index % shard.lengths[3])
     change(path, array, index, not shard.terminated[3] if value is None else value)
-    code, said = verified(path, capsys)
+    code, said = verified(path)
     assert (code, said["differing"]) == (1, 1)
     first = said["first"]
     assert (first["game"], first["field"]) == (3, field)
     assert first["action"] == action % shard.lengths[3]
-    assert main(["data", "verify", str(path)]) == 1
-    assert f"first: game 3, action {first['action']}: {field} " in capsys.readouterr().out
 
 
-def test_a_game_that_goes_on_after_its_end_differs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = of_an_expert(tmp_path / "it", 30)
+def test_a_game_past_its_end_differs(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (shard,) = shards_of(path)
     # The first action of game 4 becomes one more of game 3.
     change(path, "lengths", 3, shard.lengths[3] + 1)
     change(path, "lengths", 4, shard.lengths[4] - 1)
-    _, said = verified(path, capsys)
-    first = said["first"]
-    assert (first["game"], first["action"], first["field"]) == (3, shard.lengths[3] - 1, "end")
+    assert main(["data", "verify", str(path)]) == 1
+    told = f"first: game 3, action {shard.lengths[3] - 1}: end "
+    assert told in capsys.readouterr().out
 
 
-def test_changed_files_are_found_by_their_checksums(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = recorded(tmp_path / "it")
+def test_changed_files_are_found(path: Path, refused: Command) -> None:
     shard = path / "games-0000000000.npz"
     content = bytearray(shard.read_bytes())
     content[len(content) // 2] ^= 1
     shard.write_bytes(content)
-    assert "does not match its checksum" in refused(capsys, "verify", path)
+    assert "does not match its checksum" in refused("verify", path)
     shard.unlink()
-    assert "games-0000000000.npz is missing" in refused(capsys, "verify", path)
-    assert "is no data set" in refused(capsys, "verify", tmp_path)
+    assert "games-0000000000.npz is missing" in refused("verify", path)
+    assert "is no data set" in refused("verify", path.parent)
 
 
-def damage_no_zip(path: Path) -> None:
-    (path / "games-0000000000.npz").write_bytes(b"PK nonsense")
+SHARD = "games-0000000000.npz"
 
 
-def damage_bomb(path: Path) -> None:
-    with zipfile.ZipFile(path / "games-0000000000.npz", "w", zipfile.ZIP_DEFLATED) as file:
+def bomb(path: Path) -> None:
+    with zipfile.ZipFile(path / SHARD, "w", zipfile.ZIP_DEFLATED) as file:
         for k in range(3):
             file.writestr(f"{k}.npy", bytes(2**20))
 
 
-def damage_pickle(path: Path) -> None:
-    np.savez(path / "games-0000000000.npz", actions=np.array([print], object))
+DAMAGES: dict[str, Callable[[Path], Any]] = {
+    "no zip": lambda path: (path / SHARD).write_bytes(b"PK nonsense"),
+    "bomb": bomb,
+    "pickle": lambda path: np.savez(path / SHARD, actions=np.array([print], object)),
+    "lengths": lambda path: change(path, "lengths", 0, 49),
+    "number of games": lambda path: change_facts(path, games=41),
+    "facts": lambda path: change_facts(path, max_steps="many"),
+    "environment": lambda path: change_facts(path, environment="a\nb:c"),
+    "more facts": lambda path: change_facts(path, further=1),
+    "shards": lambda path: (path / SHARD).rename(path / "games-0000000001.npz"),
+    "no JSON": lambda path: (path / "data.json").write_text("[" * 100_000),
+}
 
 
-def damage_lengths(path: Path) -> None:
-    change(path, "lengths", 0, 49)
-
-
-def damage_number_of_games(path: Path) -> None:
-    change_facts(path, games=41)
-
-
-def damage_facts(path: Path) -> None:
-    change_facts(path, max_steps="many")
-
-
-def damage_environment(path: Path) -> None:
-    change_facts(path, environment="a\nb:c")
-
-
-def damage_more_facts(path: Path) -> None:
-    change_facts(path, further=1)
-
-
-def damage_shards(path: Path) -> None:
-    (path / "games-0000000000.npz").rename(path / "games-0000000001.npz")
-
-
-def damage_no_json(path: Path) -> None:
-    (path / "data.json").write_text("[" * 100_000)
-
-
-@pytest.mark.parametrize(
-    "damage",
-    first_quickly(
-        [made for name, made in list(globals().items()) if name.startswith("damage_")], 3
-    ),
-)
+@pytest.mark.parametrize("name", DAMAGES)
 def test_hostile_files_with_right_checksums_give_one_line(
-    damage: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    name: str, path: Path, monkeypatch: pytest.MonkeyPatch, refused: Command
 ) -> None:
     monkeypatch.setattr(shards, "MAX_SHARD", 2**20)
-    path = recorded(tmp_path / "it")
-    damage(path)
+    DAMAGES[name](path)
     write_manifest(path)
-    assert f"{path}" in (line := refused(capsys, "verify", path))
+    assert f"{path}" in (line := refused("verify", path))
     assert "is damaged" in line
+    assert ("would take more than 1,048,576 bytes of memory" in line) == (name == "bomb")
 
 
-def test_code_of_ones_own_is_imported_only_if_the_user_names_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = recorded(tmp_path / "it")
+def test_code_is_imported_only_if_named(path: Path, refused: Command) -> None:
     change_facts(path, environment="os:getcwd")
-    assert "say so by --env os:getcwd" in refused(capsys, "verify", path)
-    assert "of os:getcwd, not of Grid-v0" in refused(capsys, "verify", path, "--env", GRID)
+    assert "say so by --env os:getcwd" in refused("verify", path)
+    assert "of os:getcwd, not of Grid-v0" in refused("verify", path, "--env", GRID)
 
 
+@pytest.mark.thorough
 def test_nothing_is_overwritten_and_an_interrupted_recording_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    path: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    refused: Command,
 ) -> None:
-    path = recorded(tmp_path / "it")
     before = {file: file.read_bytes() for file in path.iterdir()}
-    assert "is there already" in refused(capsys, "record", path, "--env", GRID)
+    assert "is there already" in refused("record", path, "--env", GRID)
     assert before == {file: file.read_bytes() for file in path.iterdir()}
-    assert "there is no folder" in refused(capsys, "record", tmp_path / "a" / "b", "--env", GRID)
+    assert "there is no folder" in refused("record", tmp_path / "a" / "b", "--env", GRID)
 
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path / "empty")
-    assert "is the current folder" in refused(capsys, "record", ".", "--env", GRID)
+    assert "is the current folder" in refused("record", ".", "--env", GRID)
     (tmp_path / "empty").rmdir()
 
     def interrupted(*_: object) -> None:
@@ -242,16 +215,15 @@ def test_nothing_is_overwritten_and_an_interrupted_recording_leaves_nothing(
     [
         (["--agent", "random", "--search", "4"], "random has no network to search with"),
         (["--agent", "scripted", "--env", GRID], "--env Grid-v0 goes with `random` alone"),
-        (["--agent", "exit", "--env", GRID], "--env Grid-v0 goes with `random` alone"),
         (["--agent", "mine.npz", "--env", GRID], "--env Grid-v0 goes with `random` alone"),
         (["--agent", "nobody.npz"], "nobody.npz: no such file"),
         (["--agent", "shipped@2", "--greedy"], "shipped@2: a search goes without --greedy"),
     ],
 )
-def test_agents_that_can_not_play_give_one_line(
-    flags: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_agents_that_can_not_play(
+    flags: list[str], words: str, tmp_path: Path, refused: Command
 ) -> None:
-    assert words in refused(capsys, "record", tmp_path / "it", *flags)
+    assert words in refused("record", tmp_path / "it", *flags)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -18,7 +18,7 @@ from hackmatrix.research.datasets.python_replay import (
 )
 from hackmatrix.research.evaluation.plain_games import PlainGame
 
-JOB = PlainGame("scripted", seed=5, episode=2, max_steps=2_000)
+JOB = PlainGame("exit", seed=5, episode=2, max_steps=2_000)
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def units_of(game: OracleGame) -> Any:
     return np.frombuffer(game.units, np.int32).copy()
 
 
-def test_a_scripted_game_is_that_of_its_seed_and_number(played: OracleGame) -> None:
+def test_a_game_is_that_of_its_seed_and_number(played: OracleGame) -> None:
     game = Game.new(stream=5, episode=2)
     outcomes = [game.step(action) for action in played.actions]
     assert game.state.over is not None
@@ -75,20 +75,17 @@ def test_a_cut_off_game_is_one_only_at_the_limit() -> None:
 @pytest.mark.thorough
 def test_the_scripted_player_is_recorded(tmp_path: Path) -> None:
     path = tmp_path / "it"
-    argv = ["--agent", "scripted", "--seed", "5", "--episodes", "3", "--max-steps", "2000"]
+    argv = ["--agent", "scripted", "--seed", "5", "--episodes", "3", "--max-steps", "30"]
     assert main(["data", "record", str(path), *argv]) == 0
     (shard,) = open_data_set(path).shards()
-    played = play_plain(JOB)
+    played = play_plain(JOB._replace(player="scripted", max_steps=30))
     start = shard.starts[2]
     assert shard.actions[start:].tobytes() == played.actions
     np.testing.assert_array_equal(shard.rewards[start:], rewards_of(units_of(played)))
     assert (shard.finals[2], shard.terminated[2]) == (played.final, played.terminated)
 
 
-@pytest.mark.parametrize(
-    ("games", "sampled"),
-    [pytest.param(100, 64, marks=pytest.mark.thorough), (65, 64), (20, 20)],
-)
+@pytest.mark.parametrize(("games", "sampled"), [(65, 64), (20, 20)])
 def test_64_games_are_played_in_both_engines(
     games: int, sampled: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -101,12 +98,9 @@ def test_64_games_are_played_in_both_engines(
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("agent", ["random", "scripted"])
-def test_both_engines_play_recorded_games_again(
-    agent: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_both_engines_replay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tmp_path / "it")
-    argv = ["--agent", agent, "--episodes", "100", "--max-steps", "300"]
+    argv = ["--agent", "random", "--episodes", "100", "--max-steps", "300"]
     assert main(["data", "record", path, *argv]) == 0
     assert main(["data", "verify", path, "--oracle"]) == 0
     assert "100 of them in both engines: as recorded" in capsys.readouterr().out

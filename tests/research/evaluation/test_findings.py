@@ -48,34 +48,19 @@ def test_what_three_games_say() -> None:
     first, second = found.stages
     assert (first["stage"], first["games"], first["cleared"]) == (1, 3, pytest.approx(1 / 3))
     assert first["cleared_ci"][0] < 1 / 3 < first["cleared_ci"][1]
-    assert (first["credits"], first["hits"], first["siphonings"]) == (
-        10,
-        pytest.approx(4 / 3),
-        pytest.approx(1 / 3),
-    )
+    told = [first[name] for name in ("credits", "hits", "siphonings")]
+    assert told == pytest.approx([10, 4 / 3, 1 / 3])
     assert (second["games"], second["hp"], second["enemies"], second["siphons"]) == (1, 2, 4, 2)
     assert (first["without_program"], second["without_program"]) == (1, 0)
     assert first["without_program_ci"] == [pytest.approx(0.4385, abs=1e-4), 1]  # Wilson's
     (deaths,) = found.deaths
-    assert deaths == {
-        "stage": 1,
-        "deaths": 2,
-        "virus": 1,
-        "daemon": 0,
-        "glitch": 0,
-        "cryptog": 1,
-        "by_several": 1,
-        "from_siphon": 1,
-        "unseen": 1,
-    }
+    counts = {"virus": 1, "daemon": 0, "glitch": 0, "cryptog": 1}
+    how = {"by_several": 1, "from_siphon": 1, "unseen": 1}
+    assert deaths == {"stage": 1, "deaths": 2, **counts, **how}
     (row,) = found.programs
-    assert row == {
-        "program": "ROW",
-        "uses": 1.0,
-        "games": pytest.approx(2 / 3),
-        "wins_with": 0.5,
-        "wins_without": 0.0,
-    }
+    shares = {"uses": 1.0, "games": 2 / 3, "wins_with": 0.5, "wins_without": 0.0}
+    assert row.pop("program") == "ROW"
+    assert row == pytest.approx(shares)
     assert found.siphoning["siphonings_a_game"] == pytest.approx(1 / 3)
     assert found.siphoning["siphonings_a_stage"] == 0.25
     assert found.siphoning["energy_each"] == 3

@@ -7,12 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 import probe_environments as probes
 import pytest
+from suites import first_quickly
 
 from hackmatrix.agents.networks.feature_network import FeatureNetwork
 from hackmatrix.agents.networks.mlp import ActorCritic
 from hackmatrix.agents.roster.batch_players import function_player, network_player, random_player
 from hackmatrix.environments.interface.environment import Step
-from hackmatrix.environments.interface.report import PlayedGames
 from hackmatrix.game import native
 from hackmatrix.research.evaluation import games
 from hackmatrix.research.evaluation.games import play
@@ -42,14 +42,12 @@ class Lengths(probes.Probe):
         return obs, state, after.time.astype(jnp.float32), ended, jnp.bool_(False), info
 
 
-@pytest.mark.parametrize(
-    ("places", "threads"), [(3, 1), (16, 1), (20, 1), (1024, 1), (3, 2), (1024, 3)]
-)
+@pytest.mark.parametrize("threads", first_quickly([1, 2]))
 def test_every_game_counts_once_from_its_start_to_its_end(
-    places: int, threads: int, monkeypatch: pytest.MonkeyPatch
+    threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(games, "_FEWEST", 2)
-    player = random_player()._replace(games_at_once=places, threads=threads)
+    player = random_player()._replace(games_at_once=3, threads=threads)
     played = play(Lengths(), player, Limits(episodes=20, seed=5))
     length = 1 + np.arange(20) % 7
     np.testing.assert_array_equal(played.lengths, length)
@@ -61,10 +59,17 @@ def test_every_game_counts_once_from_its_start_to_its_end(
     assert played.info["won"].all()
 
 
+def test_a_portion_begins_at_its_first_game_and_is_cut_off_at_the_limit() -> None:
+    """Here with more places than games."""
+    played = play(Lengths(), random_player(), Limits(episodes=14, seed=5, max_steps=4, first=2))
+    length = 1 + np.arange(2, 16) % 7
+    np.testing.assert_array_equal(played.lengths, np.minimum(length, 4))
+    np.testing.assert_array_equal(played.terminated, length <= 4)
+
+
 @pytest.mark.thorough
-@pytest.mark.parametrize("places", [3, 1024])
-def test_no_action_is_asked_for_in_a_game_that_has_ended(places: int) -> None:
-    """A search has nothing to search there; a user's function still gets a mask to act by."""
+def test_no_action_is_asked_for_in_a_game_that_has_ended() -> None:
+    """A search has nothing to search there."""
     asked: list[int] = []
     answer = random_player().choose
 
@@ -72,78 +77,46 @@ def test_no_action_is_asked_for_in_a_game_that_has_ended(places: int) -> None:
         jax.debug.callback(lambda masks: asked.append(int(masks.any(axis=1).sum())), masks)
         return answer(params, carry, observations, masks, keys)
 
-    player = random_player()._replace(choose=choose, games_at_once=places)
+    player = random_player()._replace(choose=choose, games_at_once=3)
     played = play(Lengths(), player, Limits(episodes=20, seed=5))
     jax.effects_barrier()
     assert sum(asked) == played.lengths.sum()
 
-    def sure(params: Any, observation: Any, mask: Any, key: Any) -> Any:
+
+def test_a_function_has_an_action_to_choose_in_a_game_that_has_ended() -> None:
+    def first(params: Any, observation: Any, mask: Any, key: Any) -> Any:
         del params, observation, key
-        jax.debug.callback(lambda mask: asked.append(int(mask.any())), mask)
-        return jnp.argmax(mask)
+        return jnp.where(mask.any(), jnp.argmax(mask), 99)
 
-    asked.clear()
-    play(
-        Lengths(),
-        function_player(sure, ())._replace(games_at_once=places),
-        Limits(episodes=20, seed=5),
-    )
-    jax.effects_barrier()
-    assert all(asked)
-
-
-def test_games_are_cut_off_at_the_limit() -> None:
-    played = play(Lengths(), random_player(), Limits(episodes=14, seed=5, max_steps=4))
-    length = 1 + np.arange(14) % 7
-    np.testing.assert_array_equal(played.lengths, np.minimum(length, 4))
-    np.testing.assert_array_equal(played.terminated, length <= 4)
-
-
-def test_games_that_the_environment_cuts_off_are_not_ended() -> None:
-    played = play(probes.Pairing(), random_player(), Limits(episodes=5))
-    assert not played.terminated.any()
-    assert (played.lengths == probes.Pairing.max_episode_steps).all()
-    assert played.info == {}  # this environment tells nothing
-
-
-def same(one: PlayedGames, other: PlayedGames) -> bool:
-    return all(
-        np.array_equal(a, b)
-        for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
-    )
-
-
-@pytest.mark.slow
-def test_the_seed_is_the_games_whatever_the_number_of_places() -> None:
-    def play_seed(seed: int, episodes: int = 30, places: int = 1024) -> PlayedGames:
-        player = random_player()._replace(games_at_once=places)
-        return play(probes.Grid(), player, Limits(episodes=episodes, seed=seed))
-
-    one, other = play_seed(1), play_seed(2)
-    assert not same(one, other)
-    first_ten = jax.tree.map(lambda x: x[:10], one)
-    assert same(play_seed(1, episodes=10), first_ten)
-    assert same(play_seed(1, places=7), one)
+    masks = jnp.array([[False, True], [False, False]])
+    keys = jax.random.split(jax.random.key(0), 2)
+    actions, _ = function_player(first, ()).choose((), (), jnp.zeros((2, 1)), masks, keys)
+    assert actions.tolist() == [1, 0]
 
 
 def test_random_play_takes_every_valid_action_alike() -> None:
+    """In games that the environment cuts off, and of which it tells nothing."""
     played = play(probes.Pairing(), random_player(), Limits(episodes=1_000))
     share = played.actions.sum(axis=0) / played.actions.sum()
     np.testing.assert_allclose(share, 0.25, atol=0.02)
     assert played.returns.mean() == pytest.approx(4.0, abs=0.15)  # half of 8 answers are right
+    assert not played.terminated.any()
+    assert (played.lengths == probes.Pairing.max_episode_steps).all()
+    assert played.info == {}
 
 
 @pytest.mark.parametrize("greedy", [False, True])
 def test_a_policy_plays_by_its_probabilities_or_by_the_best(greedy: bool) -> None:
-    env = probes.Action()
-    network = FeatureNetwork(env, ActorCritic(2, 4, 1), reads_features=True)
+    network = FeatureNetwork(probes.Action(), ActorCritic(2, 4, 1), reads_features=True)
     params: Any = jax.tree.map(
         np.zeros_like, jax.device_get(jax.jit(network.init)(jax.random.key(0)))
     )
     params["params"]["Dense_1"]["bias"] = np.log(np.array([0.7, 0.3], np.float32))
     player = network_player("it", network, params, greedy=greedy)
-    played = play(env, player, Limits(episodes=4_000))
-    share = played.actions[:, 0].mean()
+    keys, masks = jax.random.split(jax.random.key(1), 4_000), jnp.ones((4_000, 2), bool)
+    observations = jnp.zeros((4_000, 1), jnp.uint8)
+    actions, _ = jax.jit(player.choose)(params, (), observations, masks, keys)
+    share = (actions == 0).mean()
     assert share == (1.0 if greedy else pytest.approx(0.7, abs=0.03))
 
 

@@ -1,7 +1,6 @@
 """Networks evaluated without JAX, as the core alone does it: they play as on the page."""
 
 import json
-import re
 import subprocess
 import sys
 from typing import Any
@@ -9,7 +8,6 @@ from typing import Any
 import pytest
 
 from hackmatrix.agents import shipped
-from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.agents.roster.names import resolve
 from hackmatrix.agents.roster.session_agents import cast
 from hackmatrix.game import native
@@ -34,15 +32,9 @@ def without_jax(code: str, *argv: str) -> Any:
 
 
 def test_the_command_evaluates_the_packaged_agent() -> None:
-    done = without_jax(COMMAND, "evaluate", "--episodes", "6", "--seed", "3")
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == (
-        "shipped: JAX is not installed, so NumPy plays, slower: pip install 'hackmatrix[train]'\n"
-    )
-    assert re.search(r"^games +6$", done.stdout, re.M)
-    both = without_jax(COMMAND, "evaluate", "shipped", "exit", "--episodes", "6", "--json")
-    assert (both.returncode, both.stderr) == (0, "")
-    assert json.loads(both.stdout)["agent"] == ["shipped", "exit"]
+    done = without_jax(COMMAND, "evaluate", "shipped", "exit", "--episodes", "2", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["agent"] == ["shipped", "exit"]
 
 
 def test_python_evaluates_it_by_name_and_loaded() -> None:
@@ -55,7 +47,11 @@ def test_python_evaluates_it_by_name_and_loaded() -> None:
     )
     done = without_jax(code)
     assert (done.returncode, done.stdout) == (0, "True 3\n"), done.stderr
-    assert done.stderr.count(": JAX is not installed") == done.stderr.count("\n") == 2
+    for line in done.stderr.splitlines():
+        assert line.endswith(
+            ": JAX is not installed, so NumPy plays, slower: pip install 'hackmatrix[train]'"
+        )
+    assert done.stderr.count("\n") == 2
 
 
 @pytest.mark.parametrize("words", ["evaluate shipped@4", "evaluate random --env CartPole-v1"])
@@ -78,15 +74,8 @@ def test_its_games_are_those_of_the_page(is_native: bool, monkeypatch: pytest.Mo
 
 
 @pytest.mark.thorough
-def test_it_plays_as_well_as_in_jax() -> None:
-    policy = load_policy(shipped.PARAMS)
-    report = numpy_player(policy, Limits(60, 5), greedy=False)(())
-    assert report.wins.mean > 0.8
-
-
-@pytest.mark.thorough
 def test_programs_can_be_forbidden() -> None:
     push = FIRST_PROGRAM + ProgramId.PUSH
-    play = numpy_player(shipped.PARAMS, Limits(30, 5), greedy=True)
+    play = numpy_player(shipped.PARAMS, Limits(8, 5, 200), greedy=True)
     assert any(push in account.actions for account in play(()).accounts)
     assert not any(push in account.actions for account in play([push]).accounts)

@@ -1,7 +1,5 @@
 """Functions as agents: in NumPy without JAX, in JAX, and the same games as the agents by name."""
 
-import subprocess
-import sys
 from typing import Any
 
 import jax
@@ -32,7 +30,7 @@ def walk(records: Any, masks: Any) -> list[int]:
 
 
 @engines
-def test_a_function_in_numpy_plays_the_games_of_the_agents_by_name(
+def test_a_function_plays_the_games_of_a_name(
     is_native: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = hackmatrix.evaluate("exit", episodes=20, seed=3, max_steps=40)
@@ -42,9 +40,8 @@ def test_a_function_in_numpy_plays_the_games_of_the_agents_by_name(
     assert found.as_dict() == expected.as_dict()
 
 
-@pytest.mark.parametrize("episodes", [1, 2, 5])
-def test_one_may_return_its_state_too_as_predict_of_stable_baselines3(episodes: int) -> None:
-    how: dict[str, Any] = {"episodes": episodes, "max_steps": 12}
+def test_one_may_return_its_state_too_as_predict_of_stable_baselines3() -> None:
+    how: dict[str, Any] = {"episodes": 2, "max_steps": 12}  # as many as there are results
     report = hackmatrix.evaluate(lambda *seen: (np.array(walk(*seen)), None), **how)
     assert report.games == hackmatrix.evaluate(walk, **how).games
     assert hackmatrix.evaluate(lambda *seen: tuple(walk(*seen)), **how).games == report.games
@@ -98,19 +95,6 @@ def test_an_invalid_action_ends_a_game(is_native: bool, monkeypatch: pytest.Monk
     assert "invalid" not in hackmatrix.evaluate(walk, episodes=3).table()
 
 
-def test_it_needs_no_jax() -> None:
-    code = (
-        "import sys, hackmatrix\n"
-        "sys.modules.update(dict.fromkeys(('jax', 'flax', 'scipy')))\n"
-        "report = hackmatrix.evaluate(lambda seen, mask: mask.argmax(1), episodes=3)\n"
-        "print(report.table())\n"
-        "assert len(report.games) == hackmatrix.evaluate('scripted', episodes=3).episodes\n"
-    )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (result.returncode, result.stderr) == (0, "")
-    assert result.stdout.startswith("games ")
-
-
 def first_valid(params: Any, seen: Any, mask: Any, key: Any) -> Any:
     del seen, key
     return jnp.argmax(mask + params)
@@ -129,9 +113,8 @@ def test_keys_differ_by_game_and_step() -> None:
         del params, seen
         return jax.random.categorical(key, jnp.where(mask, 0.0, -jnp.inf))
 
-    found = [hackmatrix.evaluate(any_valid, episodes=8, max_steps=20) for _ in range(2)]
-    assert found[0].games == found[1].games
-    assert len({str(list(row.values())[2:]) for row in found[0].games}) > 6
+    found = hackmatrix.evaluate(any_valid, episodes=8, max_steps=20)
+    assert len({str(list(row.values())[2:]) for row in found.games}) > 6
 
 
 def test_it_plays_other_environments_too() -> None:
@@ -149,54 +132,62 @@ def test_it_plays_other_environments_too() -> None:
 @pytest.mark.thorough
 def test_a_loaded_agent_is_such_a_function() -> None:
     agent = hackmatrix.load_agent()
+    with pytest.raises(UserError, match=r"final_params.npz reads tactical"):
+        hackmatrix.evaluate(agent, observation="full")
     env = hackmatrix.make(observation=agent.observation)
     seen, state = jax.vmap(env.reset)(jax.random.split(jax.random.key(0), 6))
     masks, keys = jax.vmap(env.action_mask)(state), jax.random.split(jax.random.key(1), 6)
     actions = jax.jit(jax.vmap(agent, (None, 0, 0, 0)))(agent.params, seen, masks, keys)
-    first = jax.jit(agent)(agent.params, seen[0], masks[0], keys[0])
-    assert first == actions[0]
     assert (actions.shape, actions.dtype) == ((6,), jnp.int32)
     assert masks[jnp.arange(6), actions].all()
 
-    how: dict[str, Any] = {"episodes": 8, "max_steps": 30, "seed": 4}
+    how: dict[str, Any] = {"episodes": 4, "max_steps": 12, "seed": 4}
     by_name = hackmatrix.evaluate("shipped", **how)
     assert hackmatrix.evaluate(agent, **how).games == by_name.games
 
-    def function(params: Any, seen: Any, mask: Any, key: Any) -> Any:
-        return agent(params, seen, mask, key)
 
-    shown = {"params": agent.params, "observation": agent.observation}
-    assert hackmatrix.evaluate(function, **shown, **how).games == by_name.games
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        (np.zeros((5, 2), int), r"int\[5\], got int64\[5, 2\]"),
+        (np.zeros(5), r"int\[5\], got float64\[5\]"),
+        (np.full(5, 28), r"actions must be 0\.\.27, the policy returned 28\.\.28"),
+        ((3, np.zeros(5, int)), r"one action a game, int\[5\], got \(3, array\(\[0"),
+    ],
+)
+def test_what_is_no_action_is_told(returned: Any, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        hackmatrix.evaluate(lambda *_: returned, episodes=5)
 
 
-def test_wrong_ones_are_told() -> None:
-    with pytest.raises(UserError, match=r"int\[5\], got int64\[5, 2\]"):
-        hackmatrix.evaluate(lambda *_: np.zeros((5, 2), int), episodes=5)
-    with pytest.raises(UserError, match=r"int\[5\], got float64\[5\]"):
-        hackmatrix.evaluate(lambda *_: np.zeros(5), episodes=5)
-    with pytest.raises(UserError, match=r"actions must be 0..27, the policy returned 28..28"):
-        hackmatrix.evaluate(lambda *_: np.full(5, 28), episodes=5)
-    with pytest.raises(UserError, match=r"of one game, int\[\], got float32\[28\]"):
-        hackmatrix.evaluate(lambda _0, _1, mask, _2: mask * 1.0, episodes=2, max_steps=2)
-    with pytest.raises(UserError, match=r"actions must be 0..27, the policy took others"):
-        hackmatrix.evaluate(lambda _0, _1, mask, _2: 28 + mask[0], episodes=2, max_steps=2)
-    with pytest.raises(UserError, match=r"one action a game, int\[5\], got \(3, array\(\[0"):
-        hackmatrix.evaluate(lambda *_: (3, np.zeros(5, int)), episodes=5)
-    with pytest.raises(UserError, match=r"the action of one game, int\[\], got a tuple"):
-        hackmatrix.evaluate(lambda _0, _1, mask, _2: (mask.argmax(), mask), episodes=2, max_steps=2)
-    for agent in (len, 7, None):
-        with pytest.raises(UserError, match="an agent is a name, or a function of"):
-            hackmatrix.evaluate(agent)
-    with pytest.raises(UserError, match=r"observation must be one of compact, .*got 'rgb'"):
-        hackmatrix.evaluate(walk, observation="rgb")
-    with pytest.raises(UserError, match=r"final_params.npz reads tactical"):
-        hackmatrix.evaluate(hackmatrix.load_agent(), observation="full")
-    with pytest.raises(UserError, match="greedy and search go with networks"):
-        hackmatrix.evaluate(walk, greedy=True)
-    for agent in ("random", walk):
-        with pytest.raises(UserError, match="params go with a function of"):
-            hackmatrix.evaluate(agent, params={})
-    with pytest.raises(UserError, match="plays HackMatrix-v1, not CartPole-v1"):
-        hackmatrix.evaluate(walk, env="CartPole-v1")
-    with pytest.raises(UserError, match="episodes and max_steps must be at least 1"):
-        hackmatrix.evaluate(walk, episodes=0)
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        (lambda mask: mask * 1.0, r"of one game, int\[\], got float32\[28\]"),
+        (lambda mask: (mask.argmax(), mask), r"the action of one game, int\[\], got a tuple"),
+        pytest.param(
+            lambda mask: 28 + mask[0],
+            r"actions must be 0\.\.27, the policy took others",
+            marks=pytest.mark.thorough,
+        ),
+    ],
+)
+def test_what_is_no_action_in_jax_is_told(policy: Any, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        hackmatrix.evaluate(lambda _0, _1, mask, _2: policy(mask), episodes=2, max_steps=2)
+
+
+@pytest.mark.parametrize(
+    ("agent", "options", "message"),
+    [
+        *((agent, {}, "an agent is a name, or a function of") for agent in (len, 7, None)),
+        (walk, {"observation": "rgb"}, "observation must be one of compact, .*got 'rgb'"),
+        (walk, {"greedy": True}, "greedy and search go with networks"),
+        *((agent, {"params": {}}, "params go with a function of") for agent in ("random", walk)),
+        (walk, {"env": "CartPole-v1"}, "plays HackMatrix-v1, not CartPole-v1"),
+        (walk, {"episodes": 0}, "episodes and max_steps must be at least 1"),
+    ],
+)
+def test_what_can_not_play_is_told(agent: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        hackmatrix.evaluate(agent, **options)

@@ -28,20 +28,16 @@ def games(**changes: object) -> PlayedGames:
 def test_every_environment_has_return_length_and_games_cut_off() -> None:
     report = report_on(report_of(probes.Grid(), games()), games())
     told = json.loads(json.dumps(report.as_dict(), allow_nan=False))
-    assert set(told) == {
-        "episodes",
-        "mean_return",
-        "mean_return_ci",
-        "mean_length",
-        "length_ci",
-        "truncated",
-    }
+    names = ("episodes", "mean_return", "mean_return_ci", "mean_length", "length_ci", "truncated")
+    assert set(told) == {*names}
     assert (told["episodes"], told["truncated"]) == (4, 1)
     assert told["mean_return"] == pytest.approx(251.5)
     assert told["mean_length"] == pytest.approx(515)
     for mean, interval in (("mean_return", "mean_return_ci"), ("mean_length", "length_ci")):
         low, high = told[interval]
         assert low <= told[mean] <= high
+    assert repr(report).startswith("<4 games: return 251.5 [")
+    assert "\n" not in repr(report)
     labels = [line[:16].strip() for line in report.table().splitlines()]
     assert labels == ["games", "return", "length", "cut off"]
 
@@ -54,12 +50,6 @@ class Jumping(probes.Grid):
             Column("jumps", "mean_jumps", games.info["jumps"], "jumps_ci"),
             Breakdown("fell", "falls", {"left": 1.0, "never": 0.0, "right": 2.5}, form=".1f"),
         ]
-
-
-def test_its_repr_is_a_line_with_the_means() -> None:
-    report = report_on(report_of(probes.Grid(), games()), games())
-    assert repr(report).startswith("<4 games: return 251.5 [")
-    assert "\n" not in repr(report)
 
 
 def test_an_environment_adds_columns_and_breakdowns() -> None:

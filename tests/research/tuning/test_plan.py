@@ -22,11 +22,8 @@ def planned(folder: Path, **options: object) -> SearchPlan:
 def test_a_trial_has_the_files_settings_but_for_its_own(tmp_path: Path) -> None:
     plan = planned(tmp_path, num_seeds=2)
     trial = plan.of_trial({"training.gamma": 0.9})
-    assert (trial.learning.lr, trial.learning.gamma, trial.learning.num_minibatches) == (
-        5e-3,
-        0.9,
-        8,
-    )
+    learning = trial.learning
+    assert (learning.lr, learning.gamma, learning.num_minibatches) == (5e-3, 0.9, 8)
     assert list(trial.run.seeds) == [4, 5]
     assert not trial.report.tensorboard
     assert not trial.report.wandb
@@ -53,11 +50,8 @@ def test_a_trial_has_some_forty_rows_however_long_it_is(tmp_path: Path) -> None:
     plan = planned(tmp_path)
     for updates in (1, 40, 4_000):
         config = plan.of_trial({"training.total_timesteps": updates * 256 * 128})
-        assert (
-            min(updates, 40)
-            <= config.learning.course.num_updates // config.report.log_interval
-            < 80
-        )
+        rows = config.learning.course.num_updates // config.report.log_interval
+        assert min(updates, 40) <= rows < 80
 
 
 def test_the_measure_is_the_return_of_evaluations_where_the_file_has_them(tmp_path: Path) -> None:
@@ -68,9 +62,7 @@ def test_the_measure_is_the_return_of_evaluations_where_the_file_has_them(tmp_pa
     assert evaluated.metric == "eval/mean_return"
 
 
-def test_another_search_in_the_same_folder_is_refused_and_the_first_one_stays(
-    tmp_path: Path,
-) -> None:
+def test_another_search_in_the_same_folder_is_refused(tmp_path: Path) -> None:
     planned(tmp_path).write()
     written = (tmp_path / "search" / PLAN).read_bytes()
     planned(tmp_path, fresh_seeds=7, sampler="random").write()  # not what it is about

@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,22 +48,22 @@ def process_of(run: Path) -> str:
     return log.read_text().split()[0]
 
 
-def test_a_training_ends_by_itself(start: Start, tmp_path: Path) -> None:
+def code_of(under_way: Any) -> int:
+    """The exit code of a training, when it has ended."""
+    while under_way.poll() is None:
+        time.sleep(0.01)
+    return int(under_way.returncode)
+
+
+def test_one_ends_by_itself_or_when_it_is_no_longer_wanted(start: Start, tmp_path: Path) -> None:
     with start(TrainConfig.of(lr=0.5), tmp_path / "one") as under_way:
-        while under_way.poll() is None:
-            time.sleep(0.01)
-        assert under_way.returncode == 0
-
-
-def test_one_that_is_no_longer_wanted_is_ended(start: Start, tmp_path: Path) -> None:
-    with start(TrainConfig(), tmp_path / "one") as under_way:
+        assert code_of(under_way) == 0
+    with start(TrainConfig(), tmp_path / "other") as under_way:
         assert under_way.poll() is None
     assert under_way.poll() == 143
 
 
-def test_processes_have_equal_shares_and_take_further_trainings(
-    start: Start, tmp_path: Path
-) -> None:
+def test_processes_have_equal_shares(start: Start, tmp_path: Path) -> None:
     runs = [tmp_path / name for name in "abcd"]
     with start(TrainConfig(), runs[0]), start(TrainConfig(), runs[1]):
         with start(TrainConfig(), runs[2]):
@@ -73,21 +74,15 @@ def test_processes_have_equal_shares_and_take_further_trainings(
             assert process_of(runs[3]) in (one, other)
 
 
-def test_if_a_process_dies_its_trainings_have_failed_and_the_next_one_begins_anew(
-    start: Start, tmp_path: Path
-) -> None:
+def test_if_a_process_dies_its_trainings_have_failed(start: Start, tmp_path: Path) -> None:
     runs = [tmp_path / name for name in "abc"]
     unlucky = TrainConfig.of(seed=13)
     with start(TrainConfig(), runs[0]) as elsewhere, start(unlucky, runs[1]) as died:
-        while died.poll() is None:
-            time.sleep(0.01)
-        assert died.returncode == 1
+        assert code_of(died) == 1
         assert last_words(runs[1]) == "its process ended with exit code 9"
         assert elsewhere.poll() is None
         with start(TrainConfig.of(lr=0.5), runs[2]) as again:
-            while again.poll() is None:
-                time.sleep(0.01)
-            assert again.returncode == 0
+            assert code_of(again) == 0
     assert process_of(runs[2]) != process_of(runs[1])
 
 

@@ -1,6 +1,7 @@
 """The search space: what a file may say, and what points of it mean."""
 
 from pathlib import Path
+from typing import Any
 
 import optuna
 import pytest
@@ -26,22 +27,20 @@ training:
 """
 
 
+def space_of(folder: Path, text: str) -> dict[str, Any]:
+    path = folder / "space.yaml"
+    path.write_text(text)
+    return read_space(path)
+
+
 def test_names_and_values_of_configuration_files_are_understood(tmp_path: Path) -> None:
-    path = tmp_path / "space.yaml"
-    path.write_text(FILE)
-    space = read_space(path)
+    space = space_of(tmp_path, FILE)
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
     for _ in range(20):
         params = study.ask({key: each.distribution() for key, each in space.items()}).params
         settings = settings_of(params)
-        assert settings.keys() == {
-            "hidden_dim",
-            "num_layers",
-            "lr",
-            "update_epochs",
-            "num_steps",
-            "batch_size",
-        }
+        names = {"hidden_dim", "num_layers", "lr", "update_epochs", "num_steps", "batch_size"}
+        assert settings.keys() == names
         assert (settings["hidden_dim"], settings["num_layers"]) in {(64, 2), (256, 3)}
         assert 1e-4 <= settings["lr"] <= 1e-2
         assert settings["num_steps"] in {32, 64, 96, 128}
@@ -49,10 +48,7 @@ def test_names_and_values_of_configuration_files_are_understood(tmp_path: Path) 
 
 
 def test_a_grid_has_equal_ratios_where_a_range_is_logarithmic(tmp_path: Path) -> None:
-    path = tmp_path / "space.yaml"
-    path.write_text(FILE)
-    space = read_space(path)
-    points = grid_points(space)
+    points = grid_points(space_of(tmp_path, FILE))
     assert len(points) == 2 * 3 * 2 * 4 * 4
     rates = sorted({point["training.learning_rate"] for point in points})
     assert rates == pytest.approx([1e-4, 1e-3, 1e-2])
@@ -60,12 +56,11 @@ def test_a_grid_has_equal_ratios_where_a_range_is_logarithmic(tmp_path: Path) ->
 
 
 def test_the_points_of_a_grid_are_steps_where_a_range_has_them(tmp_path: Path) -> None:
-    path = tmp_path / "space.yaml"
-    path.write_text(
+    space = space_of(
+        tmp_path,
         "training:\n  num_steps: {low: 32, high: 256, step: 32}\n"
-        "  gamma: {low: 0.9, high: 1.0, step: 0.02, points: 3}\n"
+        "  gamma: {low: 0.9, high: 1.0, step: 0.02, points: 3}\n",
     )
-    space = read_space(path)
     points = grid_points(space)
     for key, dimension in space.items():
         for point in points:
@@ -75,12 +70,10 @@ def test_the_points_of_a_grid_are_steps_where_a_range_has_them(tmp_path: Path) -
 
 
 def test_a_grid_that_no_memory_holds_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "space.yaml"
     names = ("lr", "gamma", "gae_lambda", "clip_eps", "vf_coef")
     ranges = "".join(f"  {name}: {{low: 0.1, high: 0.2, points: 100}}\n" for name in names)
-    path.write_text(f"training:\n{ranges}")
     with pytest.raises(UserError, match="the grid has 10,000,000,000 points"):
-        grid_points(read_space(path))
+        grid_points(space_of(tmp_path, f"training:\n{ranges}"))
 
 
 def test_every_point_of_the_default_space_is_valid() -> None:
@@ -106,31 +99,24 @@ def test_two_names_of_one_setting_are_refused() -> None:
         ("", "names no setting to search"),
         ("training:\n  lrr: [1]", "unknown setting training.lrr, did you mean training.lr?"),
         ("training:\n  lr: 0.1", "must be a list of choices, or a range"),
-        ("training:\n  lr: []", "must be a list of choices, or a range"),
         ("training:\n  lr: [0.1, -1]", "training.lr must be above 0, got -1"),
         ("training:\n  lr: {low: 0.1}", "must be a list of choices, or a range"),
         ("training:\n  lr: {low: 0.1, high: 0.2, x: 1}", "must be a list of choices, or a range"),
         ("training:\n  lr: {low: 0.2, high: 0.1}", "needs low below high"),
         ("training:\n  lr: {low: a, high: 0.1}", "must be a number, got 'a'"),
         ("training:\n  lr: {low: 0.1, high: 0.2, type: int}", "is of type float, not 'int'"),
-        ("training:\n  lr: {low: 0.1, high: 0.2, type: [int]}", "is of type float, not ['int']"),
         ("training:\n  lr: {low: 0.1, high: 0.2, step: 0.3}", "needs a step of which 0.1 to 0.2"),
-        ("training:\n  num_steps: {low: 1, high: 8, step: 3}", "needs a step of which 1 to 8"),
         ("training:\n  lr: {low: 0.1, high: 0.2, points: 1000000}", "and 2 to 100,000 points"),
         ("training:\n  lr: [0.1]\n  learning_rate: [0.2]", "mean the same; give one of them"),
         ("training:\n  num_minibatches: [2]\n  batch_size: [64]", "mean the same; give one"),
-        ("model:\n  hidden_dim: [2]\n  hidden_sizes: [[64]]", "mean the same; give one"),
         ("training:\n  seed: [1, 2]", "training.seed makes no agent better"),
-        ("logging:\n  log_interval: [1, 2]", "logging.log_interval makes no agent better"),
         ("training:\n  gamma: {low: 0, high: 1, log: true}", "low must be above 0"),
         ("model:\n  activation: {low: 0, high: 1}", "has no range: give a list of choices"),
         ("model:\n  activation: [relu, selu]", "must be one of relu, tanh"),
     ],
 )
 def test_wrong_files_are_refused_in_one_line(text: str, message: str, tmp_path: Path) -> None:
-    path = tmp_path / "space.yaml"
-    path.write_text(text)
     with pytest.raises(UserError) as raised:
-        read_space(path)
+        space_of(tmp_path, text)
     assert message in str(raised.value)
     assert "\n" not in str(raised.value)

@@ -33,9 +33,7 @@ def test_failed_trials_count_and_those_that_were_given_up_do_not() -> None:
     assert study.ask({"x": FloatDistribution(0, 1)}).params == given_up.params  # made later
 
 
-def test_only_trials_of_this_folder_whose_worker_is_gone_are_taken_over(
-    search: tuple[TuneOptions, SearchPlan],
-) -> None:
+def test_trials_whose_worker_is_gone_are_taken_over(search: tuple[TuneOptions, SearchPlan]) -> None:
     options, plan = search
     study = studies.open_study(options, plan, "tpe")
     gone, alive, elsewhere = (studies.ask(study, plan, "tpe", 9) for _ in range(3))

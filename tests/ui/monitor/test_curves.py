@@ -42,29 +42,6 @@ def test_smoothing_is_the_weighted_mean_around_each_row(column: np.ndarray, rows
     )
 
 
-@settings(max_examples=30)
-@given(columns, windows)
-def test_smoothing_the_mirror_image_gives_the_mirror_image(column: np.ndarray, rows: float) -> None:
-    np.testing.assert_allclose(smooth_column(column[::-1], rows), smooth_column(column, rows)[::-1])
-
-
-@settings(max_examples=30)
-@given(columns)
-def test_smoothing_over_one_row_changes_nothing(column: np.ndarray) -> None:
-    assert (smooth_column(column, 1) == column).all()
-
-
-@settings(max_examples=30)
-@given(columns, windows)
-def test_smoothing_keeps_a_constant_and_stays_between_the_extremes(
-    column: np.ndarray, rows: float
-) -> None:
-    np.testing.assert_allclose(smooth_column(np.full(len(column), 3.0), rows), 3.0)
-    smooth = smooth_column(column, rows)
-    assert smooth.min() >= column.min() - 1e-6
-    assert smooth.max() <= column.max() + 1e-6
-
-
 def test_a_huge_value_is_forgotten_far_from_it() -> None:
     column = np.ones(5000)
     column[1000] = 1e30
@@ -94,13 +71,6 @@ def test_thinning_keeps_the_extremes_of_every_pixel(column: np.ndarray, pixels: 
 
 def test_few_points_are_not_thinned() -> None:
     assert len(downsample(np.arange(40.0), [np.zeros(40)], 20)) == 40
-
-
-def test_smoothing_comes_before_thinning() -> None:
-    noise = np.where(np.arange(100_000) % 2, 1.0, -1.0)  # every pixel has both extremes
-    smooth = smooth_column(noise, 1000)
-    kept = downsample(np.arange(100_000.0), [smooth], 400)
-    assert np.abs(smooth[kept]).max() < 0.01  # thinned first, it would swing between them
 
 
 def test_a_spike_does_not_squeeze_the_rest() -> None:

@@ -1,6 +1,8 @@
 """A file is followed while another process writes it."""
 
 import os
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,21 +25,9 @@ def test_a_missing_file_has_no_news(path: Path) -> None:
     assert follower.read() == (False, [b"a"], 0)
 
 
-def test_each_line_is_read_once_and_only_when_it_is_complete(path: Path) -> None:
-    path.write_bytes(b"a\nb")
-    follower = Follower(path)
-    assert follower.read().lines == [b"a"]
-    assert follower.read().lines == []
-    with path.open("ab") as file:
-        file.write(b"c\nd\n")
-    assert follower.read().lines == [b"bc", b"d"]
-
-
 @settings(max_examples=30)
 @given(st.lists(st.binary(max_size=6)), st.data())
 def test_pieces_of_a_file_give_its_lines(pieces: list[bytes], data: st.DataObject) -> None:
-    import tempfile
-
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "lines"
         follower, seen = Follower(path), []
@@ -53,40 +43,34 @@ def test_pieces_of_a_file_give_its_lines(pieces: list[bytes], data: st.DataObjec
         assert seen == whole[: whole.rfind(b"\n") + 1].splitlines()
 
 
-def replace(path: Path, content: bytes) -> None:
+def replace(path: Path) -> None:
     partial = path.with_name("partial")
-    partial.write_bytes(content)
+    partial.write_bytes(b"a\nb\nc\n")  # it begins as what was read
     partial.replace(path)
 
 
-def cut(path: Path, size: int) -> None:
-    os.truncate(path, size)
+def cut(path: Path) -> None:
+    os.truncate(path, 2)
 
 
-def test_a_file_that_was_replaced_is_read_anew(path: Path) -> None:
-    path.write_bytes(b"a\nb\n")
-    follower = Follower(path)
-    follower.read()
-    replace(path, b"a\n")
-    assert follower.read() == (True, [b"a"], 0)
-
-
-def test_a_file_that_was_cut_off_is_read_anew(path: Path) -> None:
-    path.write_bytes(b"a\nb\n")
-    follower = Follower(path)
-    follower.read()
-    cut(path, 2)
-    assert follower.read() == (True, [b"a"], 0)
-
-
-def test_a_file_that_was_cut_off_and_grew_again_is_read_anew(path: Path) -> None:
-    path.write_bytes(b"a\nb\n")
-    follower = Follower(path)
-    follower.read()
-    cut(path, 2)
+def cut_and_grow(path: Path) -> None:
+    cut(path)
     with path.open("ab") as file:
         file.write(b"c\nd\n")
-    assert follower.read() == (True, [b"a", b"c", b"d"], 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "lines"),
+    [(replace, [b"a", b"b", b"c"]), (cut, [b"a"]), (cut_and_grow, [b"a", b"c", b"d"])],
+)
+def test_a_file_that_was_replaced_or_cut_off_is_read_anew(
+    change: Callable[[Path], None], lines: list[bytes], path: Path
+) -> None:
+    path.write_bytes(b"a\nb\n")
+    follower = Follower(path)
+    follower.read()
+    change(path)
+    assert follower.read() == (True, lines, 0)
 
 
 def test_a_long_file_is_read_in_pieces(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

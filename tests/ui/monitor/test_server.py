@@ -15,6 +15,7 @@ from hackmatrix.ui.monitor.server import make_app
 from hackmatrix.ui.web.files import files_in
 
 RETURN = "train/mean_episode_return"
+Players = tuple[TestClient, dict[int, dict[str, str]]]  # checkpoints by update
 
 
 @pytest.fixture
@@ -35,9 +36,13 @@ def runs(folder: Path) -> Runs:
     return runs
 
 
+def asked(runs: Runs) -> TestClient:
+    return TestClient(make_app(runs, 5.0), base_url="http://localhost:8643")
+
+
 @pytest.fixture
 def client(runs: Runs) -> Iterator[TestClient]:
-    with TestClient(make_app(runs, 5.0), base_url="http://localhost:8643") as it:
+    with asked(runs) as it:
         yield it
 
 
@@ -77,21 +82,16 @@ def test_curves_are_of_the_part_and_the_axis_that_are_wanted(client: TestClient)
     assert group["lines"][0]["x"] == [20, 30]
 
 
-def test_what_is_not_finite_has_a_mark(client: TestClient, runs: Runs, folder: Path) -> None:
-    append(folder / "best-0", row_of(60, mean_episode_return=None))
-    runs.read_all()
-    (group,) = curves(client, metric=RETURN)[RETURN]
-    assert group["broken"] == [60_000]
-    assert len(group["lines"][0]["y"]) == 5
-
-
-def test_the_newest_of_many_broken_rows_have_marks(
+def test_the_newest_of_the_rows_that_are_not_finite_have_marks(
     client: TestClient, runs: Runs, folder: Path
 ) -> None:
-    append(folder / "best-0", *(row_of(u, mean_episode_return=None) for u in range(60, 360, 10)))
-    runs.read_all()
-    (group,) = curves(client, metric=RETURN)[RETURN]
-    assert group["broken"] == [1000 * update for update in range(160, 360, 10)]
+    for first, last, shown in ((60, 60, 60), (70, 350, 160)):
+        broken = range(first, last + 10, 10)
+        append(folder / "best-0", *(row_of(u, mean_episode_return=None) for u in broken))
+        runs.read_all()
+        (group,) = curves(client, metric=RETURN)[RETURN]
+        assert group["broken"] == [1000 * update for update in range(shown, last + 10, 10)]
+        assert len(group["lines"][0]["y"]) == 5
 
 
 def test_the_newest_rows_are_never_clipped(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_the_newest_rows_are_never_clipped(tmp_path: Path) -> None:
     rows = [row_of(10 * i, mean_episode_return=value) for i, value in enumerate(values, 1)]
     runs = Runs([str(write_run(tmp_path / "run", rows))], tmp_path)
     runs.read_all()
-    with TestClient(make_app(runs, 5.0), base_url="http://localhost:8643") as client:
+    with asked(runs) as client:
         for smoothing in (1, 10):
             (group,) = curves(client, metric=RETURN, rows=smoothing)[RETURN]
             low, high = group["range"]
@@ -115,7 +115,7 @@ def test_settings_that_differ_are_told(tmp_path: Path) -> None:
         write_run(tmp_path / name, [row_of(10)], gamma=0.9, seed=len(name), **more)
     runs = Runs([str(tmp_path / "a"), str(tmp_path / "b")], tmp_path)
     runs.read_all()
-    with TestClient(make_app(runs, 5.0), base_url="http://localhost:8643") as client:
+    with asked(runs) as client:
         told = client.get("/overview").json()["settings"]
     assert told == {"names": ["lr", "network"], "values": [["0.3", ""], ["0.1", "cnn"]]}
 
@@ -186,7 +186,7 @@ def test_the_folder_of_a_search_shows_its_trials_and_its_plots(tmp_path: Path) -
     folder = tmp_path / "search"
     write_run(folder / "trials" / "tpe-0", [row_of(10)])
     runs = Runs([str(folder)], tmp_path)
-    with TestClient(make_app(runs, 5.0), base_url="http://localhost:8643") as client:
+    with asked(runs) as client:
         assert client.get("/overview").json()["pictures"] == []
         (folder / "history.svg").write_text("<svg/>")
         told = client.get("/overview").json()
@@ -216,37 +216,31 @@ def test_only_agents_of_hackmatrix_are_offered_to_be_watched(
     assert commands["best-1"].startswith("hackmatrix watch ")
 
 
-def test_plots_of_several_searches_have_the_names_of_their_folders(tmp_path: Path) -> None:
+def test_a_search_is_named_like_a_run_and_its_plots_by_folder_where_there_are_several(
+    tmp_path: Path,
+) -> None:
     for name in ("a", "b"):
         write_run(tmp_path / name / "trials" / "0", [row_of(10)])
         (tmp_path / name / "history.svg").write_text("<svg/>")
-    runs = Runs([str(tmp_path / "a"), str(tmp_path / "b")], tmp_path)
-    assert list(runs.pictures()) == ["a history", "b history"]
-
-
-def test_a_search_can_be_named_like_a_run(tmp_path: Path) -> None:
-    write_run(tmp_path / "a" / "trials" / "0", [row_of(10)])
-    (tmp_path / "a" / "history.svg").write_text("<svg/>")
+    assert list(Runs(["a", "b"], tmp_path).pictures()) == ["a history", "b history"]
     runs = Runs(["a"], tmp_path)
     assert [run.path for run in runs.runs] == [tmp_path / "a" / "trials" / "0"]
     assert list(runs.pictures()) == ["history"]
 
 
 @pytest.fixture
-def players(tmp_path: Path) -> Iterator[tuple[TestClient, dict[int, dict[str, str]]]]:
+def players(tmp_path: Path) -> Iterator[Players]:
     """A run with checkpoints 100 to 500, and how they are told by update."""
     run = write_run(tmp_path / "run", [row_of(10)])
     for update in range(100, 600, 100):
         save_player(run, update, noise=1.0)
     runs = Runs([str(run)], tmp_path)
-    with TestClient(make_app(runs, 5.0), base_url="http://localhost:8643") as client:
+    with asked(runs) as client:
         told = client.get("/overview").json()["checkpoints"]
         yield client, {each["update"]: each for each in told}
 
 
-def test_a_checkpoint_has_a_page_of_its_own(
-    players: tuple[TestClient, dict[int, dict[str, str]]],
-) -> None:
+def test_a_checkpoint_has_a_page_of_its_own(players: Players) -> None:
     client, told = players
     page = told[300]["page"]
     assert "HackMatrix" in client.get(page).text
@@ -266,9 +260,7 @@ def test_a_checkpoint_has_a_page_of_its_own(
     assert client.get(page, headers={"host": "evil.example"}).status_code == 403
 
 
-def test_what_is_no_agent_is_refused_and_holds_nothing_up(
-    players: tuple[TestClient, dict[int, dict[str, str]]], tmp_path: Path
-) -> None:
+def test_what_is_no_agent_is_refused_and_holds_nothing_up(players: Players, tmp_path: Path) -> None:
     client, told = players
     pipe, damaged = tmp_path / "run" / "params_100.npz", tmp_path / "run" / "params_200.npz"
     assert client.get(told[200]["page"]).status_code == 200
@@ -284,9 +276,7 @@ def test_what_is_no_agent_is_refused_and_holds_nothing_up(
         assert words in answer.text
 
 
-def test_four_checkpoints_play_the_same_game(
-    players: tuple[TestClient, dict[int, dict[str, str]]],
-) -> None:
+def test_four_checkpoints_play_the_same_game(players: Players) -> None:
     client, told = players
     assert len({each["grown"] for each in told.values()}) == 1
     address = told[100]["grown"].replace("grown.html?run=", "grown/")

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from browser import opened, settled
 from hosting import hosted
-from page_views import DESKTOP, OVERLAPS, PHONE, TOO_SMALL, violations
+from page_views import OVERLAPS, PHONE, TOO_SMALL, violations
 from paths import ROOT
 
 from hackmatrix.agents import shipped
@@ -47,15 +47,11 @@ def agents_moves(session: Session, steps: int) -> list[int]:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(no_pyodide: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An exported page without Pyodide itself."""
-    folder = tmp_path_factory.mktemp("export")
-    (folder / "pyodide").mkdir()
-    for file in _PYODIDE:
-        (folder / "pyodide" / file).touch()
-    command = ["page", "--export", str(folder / "site"), "--pyodide", str(folder / "pyodide")]
-    assert main(command) == 0
-    return folder / "site"
+    site = tmp_path_factory.mktemp("export") / "site"
+    assert main(["page", "--export", str(site), "--pyodide", str(no_pyodide)]) == 0
+    return site
 
 
 def test_the_agent_in_plain_python_is_the_agent() -> None:
@@ -70,16 +66,18 @@ def test_the_agent_in_plain_python_is_the_agent() -> None:
 
 
 @pytest.mark.parametrize("agent", [pytest.param("shipped", marks=pytest.mark.thorough), "scripted"])
-def test_the_archive_is_all_that_a_session_needs(agent: str, site: Path, tmp_path: Path) -> None:
+def test_the_archive_is_all_that_a_session_needs(
+    agent: str, no_pyodide: Path, tmp_path: Path
+) -> None:
     command = ["page", "--export", str(tmp_path / "it"), "--agent", agent]
-    assert main([*command, "--pyodide", str(site.parent / "pyodide")]) == 0
+    assert main([*command, "--pyodide", str(no_pyodide)]) == 0
     zipfile.ZipFile(tmp_path / "it" / "python.zip").extractall(tmp_path)
     code = """
 import json, sys
 sys.path.insert(0, "")
 from hackmatrix.ui.page.in_browser import begin
 answer = begin("watch")
-print(json.dumps(json.loads(answer('{"do": "agent", "steps": 40}'))["added"]))
+print(json.dumps(json.loads(answer('{"do": "agent", "steps": 10}'))["added"]))
 answer = begin("play")
 print(json.loads(answer('{"do": "act", "action": 99}'))["error"])
 first = json.loads(answer('{"do": "puzzle", "rating": 1000}'))
@@ -95,7 +93,7 @@ for message in ({"do": "review", "nodes": [node]}, {"do": "finish", "games": 1},
     reviews = agent == "shipped"
     kinds = (["moves"], ["finished"], ["hits", "places", "score", "won"])
     assert reviewed == [str(kind if reviews else ["error"]) for kind in kinds]
-    assert [node[2] for node in json.loads(added)] == agents_moves(watching(agent), 40)
+    assert [node[2] for node in json.loads(added)] == agents_moves(watching(agent), 10)
     assert error == "action: expected 0..27, got 99"
 
 
@@ -121,39 +119,17 @@ def test_every_file_lies_there_compressed_too(site: Path) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("screen", "colours"),
-    [
-        pytest.param(DESKTOP, "dark", id="dark desktop"),
-        pytest.param(PHONE, "light", id="light phone"),
-        pytest.param(DESKTOP, "light", id="light desktop", marks=pytest.mark.slow),
-        pytest.param(PHONE, "dark", id="dark phone", marks=pytest.mark.slow),
-    ],
-)
-def test_it_is_for_everybody(browser: Any, site: Path, screen: Any, colours: str) -> None:
+def test_it_is_for_everybody_while_python_begins(browser: Any, site: Path) -> None:
     with hosted(site) as address:
-        context = browser.new_context(**screen, color_scheme=colours)
+        context = browser.new_context(**PHONE, color_scheme="light")
         page = context.new_page()
-        for name in ("index.html", "watch.html"):
-            page.goto(f"{address}{name}")
-            page.wait_for_selector("body:not(.loading)")
-            page.wait_for_selector("#waking")
-            assert violations(page) == []
-            assert page.evaluate(OVERLAPS) == []
-            assert screen is DESKTOP or page.evaluate(TOO_SMALL) == []
+        page.goto(f"{address}watch.html")
+        page.wait_for_selector("body:not(.loading)")
+        page.wait_for_selector("#waking")
+        assert violations(page) == []
+        assert page.evaluate(OVERLAPS) == []
+        assert page.evaluate(TOO_SMALL) == []
         context.close()
-
-
-def test_the_board_is_painted_long_before_python_is_there(browser: Any, site: Path) -> None:
-    """Pyodide never comes here."""
-    with hosted(site) as address:
-        page = browser.new_page()
-        page.route("**/pyodide/**", lambda _: None)
-        page.goto(f"{address}watch.html", wait_until="commit")
-        page.wait_for_selector("body[data-ready]")
-        assert page.locator("#picture .piece").count() >= 1
-        assert page.is_visible("#waking")
-        page.close()
 
 
 @pytest.mark.thorough
@@ -180,16 +156,6 @@ def test_it_opens_without_a_network_once_it_was_opened_and_can_be_installed(
         context.close()
 
 
-@pytest.fixture
-def pyodide(tmp_path: Path) -> Path:
-    """A folder with the names of Pyodide's files."""
-    folder = tmp_path / "pyodide"
-    folder.mkdir()
-    for file in _PYODIDE:
-        (folder / file).write_bytes(b"x" * 5_000_000)
-    return folder
-
-
 def exporting(site: Path, pyodide: Path) -> "subprocess.Popen[bytes]":
     command = [sys.executable, "-m", "hackmatrix", "page", "--export", str(site)]
     return subprocess.Popen([*command, "--pyodide", str(pyodide)])
@@ -197,10 +163,13 @@ def exporting(site: Path, pyodide: Path) -> "subprocess.Popen[bytes]":
 
 @pytest.mark.thorough
 def test_a_kill_leaves_no_half_site_and_the_next_run_a_whole_one(
-    tmp_path: Path, pyodide: Path
+    tmp_path: Path,
 ) -> None:
-    folder = tmp_path / "sites"
-    folder.mkdir()
+    folder, pyodide = tmp_path / "sites", tmp_path / "pyodide"
+    for each in (folder, pyodide):
+        each.mkdir()
+    for file in _PYODIDE:
+        (pyodide / file).write_bytes(b"x" * 5_000_000)  # for a while
     process = exporting(folder / "site", pyodide)
     deadline = time.monotonic() + SECONDS
     while not any(folder.rglob("pyodide")) and time.monotonic() < deadline:
@@ -217,15 +186,19 @@ def test_a_kill_leaves_no_half_site_and_the_next_run_a_whole_one(
 
 
 def test_an_empty_folder_is_filled_also_if_it_is_the_current_one(
-    tmp_path: Path, pyodide: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, no_pyodide: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for site in (tmp_path / "empty", tmp_path / "here"):
         site.mkdir()
     monkeypatch.chdir(tmp_path / "here")
     for named in (tmp_path / "empty", Path()):
-        export(named, resolve("scripted"), pyodide)
-        assert (named / "index.html").is_file()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "here", "pyodide"]
+        size, packed = export(named, resolve("scripted"), no_pyodide)
+        files = [path for path in named.rglob("*") if path.is_file() and path.suffix != ".gz"]
+        assert size == sum(path.stat().st_size for path in files)
+        sent = sum(len(gzip.compress(path.read_bytes())) for path in files)
+        assert packed == pytest.approx(sent, rel=0.01)
+        assert named / "index.html" in files
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "here"]
 
 
 @pytest.mark.parametrize(
@@ -240,7 +213,7 @@ def test_an_empty_folder_is_filled_also_if_it_is_the_current_one(
 def test_what_can_not_be_exported_is_one_line_and_writes_nothing(
     arguments: list[str],
     words: str,
-    site: Path,
+    no_pyodide: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -248,7 +221,7 @@ def test_what_can_not_be_exported_is_one_line_and_writes_nothing(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "index.html").write_text("mine")
-    assert main(["page", "--pyodide", str(site / "pyodide"), *arguments]) == 2
+    assert main(["page", "--pyodide", str(no_pyodide), *arguments]) == 2
     message = capsys.readouterr().err
     assert words in message
     assert message.count("\n") == 1
@@ -257,55 +230,25 @@ def test_what_can_not_be_exported_is_one_line_and_writes_nothing(
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """An exported page at a web server that knows nothing of it."""
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An exported page with Pyodide."""
     if not PYODIDE.is_dir():
         pytest.skip("needs Pyodide: npm install --no-save pyodide")
     site = tmp_path_factory.mktemp("host") / "a" / "site"
     assert main(["page", "--export", str(site), "--pyodide", str(PYODIDE)]) == 0
-    with hosted(site) as it:
+    return site
+
+
+@pytest.fixture(scope="module")
+def address(whole: Path) -> Iterator[str]:
+    """The page at a web server that knows nothing of it."""
+    with hosted(whole) as it:
         yield it
 
 
-def test_what_a_browser_loads_is_below_8_megabytes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    if not PYODIDE.is_dir():
-        pytest.skip("needs Pyodide: npm install --no-save pyodide")
-    assert main(["page", "--export", str(tmp_path / "it"), "--pyodide", str(PYODIDE)]) == 0
-    said = float(capsys.readouterr().out.split(" MB compressed")[0].split()[-1])
-    files = [path for path in (tmp_path / "it").rglob("*") if path.is_file()]
-    sent = sum(len(gzip.compress(path.read_bytes())) for path in files if path.suffix != ".gz")
-    assert said == pytest.approx(sent / 1e6, abs=0.1)
-    assert sent < 8e6
-
-
-def test_the_game_is_the_engines(browser: Any, address: str) -> None:
-    rng = random.Random(2)
-    first = browser.new_page()
-    first.goto(address)
-    first.wait_for_selector("#picture .piece")
-    assert first.is_visible("#waking")  # the board of an example is there before Python is
-    first.close()
-    with opened(browser, address) as page:
-        page.set_default_timeout(1000 * SECONDS)
-        page.select_option("#speed", "0")
-        assert page.evaluate("() => hackmatrix.game.id") != str(PAGES["play"])
-        game = Game.new(*GameId.read(page.evaluate("() => hackmatrix.game.id")))
-        for step in range(1, 9):
-            valid = [a for a in game.valid_actions() if a <= SIPHON]
-            if not valid:  # one of the games in which it dies so soon
-                break
-            action = rng.choice(valid)
-            page.keyboard.press("s" if action == SIPHON else MOVES[action])
-            position = settled(page, step, SECONDS)
-            outcome = game.step(action)
-            assert position["last"]["reward"] == outcome.reward
-            assert position["seen"]["player"]["credits"] == game.state.player.credits
-        assert page.locator("#waking").count() == 0
-        before = page.evaluate("() => hackmatrix.game.id")
-        page.click("#next-game")
-        page.wait_for_function("(before) => hackmatrix.game.id !== before", arg=before)
+def test_what_a_browser_loads_is_below_8_megabytes(whole: Path) -> None:
+    files = [path for path in whole.rglob("*") if path.is_file() and path.suffix != ".gz"]
+    assert sum(len(gzip.compress(path.read_bytes())) for path in files) < 8e6
 
 
 def test_the_agent_plays_as_behind_the_server_also_from_a_link(browser: Any, address: str) -> None:
@@ -322,23 +265,34 @@ def test_the_agent_plays_as_behind_the_server_also_from_a_link(browser: Any, add
         assert ours == theirs
 
 
-def test_coach_review_and_the_agents_game_need_no_server(browser: Any, address: str) -> None:
+def test_the_game_its_coach_and_its_review_need_no_server(browser: Any, address: str) -> None:
+    rng = random.Random(2)
     with opened(browser, address) as page:
         page.set_default_timeout(1000 * SECONDS)
         page.select_option("#speed", "0")
+        assert page.evaluate("() => hackmatrix.game.id") != str(PAGES["play"])
         page.check("#coach")
-        position = settled(page, 0, SECONDS)
-        action = next(a for a in range(4) if "why" not in position["actions"][a])
-        page.keyboard.press(MOVES[action])
-        settled(page, 1, SECONDS)
-        page.wait_for_selector("#light.good, #light.fair, #light.bad")
+        game, step = Game.new(*GameId.read(page.evaluate("() => hackmatrix.game.id"))), 0
+        while step < 8 and (valid := [a for a in game.valid_actions() if a <= SIPHON]):
+            action, step = rng.choice(valid), step + 1
+            page.keyboard.press("s" if action == SIPHON else MOVES[action])
+            position = settled(page, step, SECONDS)
+            outcome = game.step(action)
+            assert position["last"]["reward"] == outcome.reward
+            assert position["seen"]["player"]["credits"] == game.state.player.credits
+            if step == 1:
+                page.wait_for_selector("#light.good, #light.fair, #light.bad")
+        assert page.locator("#waking").count() == 0
         page.keyboard.press("!")
         page.wait_for_selector("#report-progress", state="hidden")
         page.wait_for_selector("#report:visible")
         assert 0 <= int(page.inner_text("#accuracy").split()[1]) <= 100
         assert "wins" in page.inner_text("#agent-numbers")
-        page.click("#retry")
+        page.evaluate("() => document.getElementById('retry').click()")
         page.wait_for_function("() => hackmatrix.position.controls === null && !hackmatrix.busy")
         page.reload()  # the game goes on
         page.wait_for_selector("body[data-ready]")
-        settled(page, 1, SECONDS)
+        settled(page, step, SECONDS)
+        before = page.evaluate("() => hackmatrix.game.id")
+        page.click("#next-game")
+        page.wait_for_function("(before) => hackmatrix.game.id !== before", arg=before)

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from browser import fresh, opened, press, served, settled
+from suites import first_quickly
 from websockets.sync.client import connect
 
 from hackmatrix.game.engine import Game
@@ -28,22 +29,16 @@ PRESS = """(keys) => {
 }"""
 
 
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with served("play") as it:
-        yield it
-
-
 @pytest.fixture
-def page(browser: Any, address: str) -> Iterator[Any]:
-    """A browser that has never been here, with game 347."""
+def newcomer(browser: Any, address: str) -> Iterator[Any]:
+    """A browser that has never been here."""
     with opened(browser, address) as page:
-        page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-        yield fresh(page, "347")
+        yield page
 
 
 def walked(page: Any, moves: int = 5) -> Any:
-    """The tree after some moves, and a variation after the second of them."""
+    """The tree of game 347 after some moves, and a variation after the second of them."""
+    fresh(page, "347")
     game = Game.new(347)
     for step in range(1, moves + 1):
         action = next(a for a in game.valid_actions() if a < len(KEYS))
@@ -68,30 +63,43 @@ def reload(page: Any) -> None:
     settled(page)
 
 
-def test_a_page_that_is_loaded_again_goes_on(page: Any) -> None:
-    tree = walked(page)
-    reload(page)
-    assert page.evaluate(TREE) == tree
-    assert "goes on" in page.inner_text("#said")
-
-
-def test_a_new_game_leaves_the_old_one_among_my_games(page: Any) -> None:
-    tree = walked(page)
+def another_game(page: Any) -> None:
     page.click("#next-game")
     page.wait_for_function("() => hackmatrix.game.id !== '347'")
-    page.click("#my-games")
-    assert page.locator("#kept-games li").count() == 1
-    page.click("text=Game 347: stage 1, 5 moves, not over")
+
+
+def is_back(page: Any, tree: Any) -> None:
+    """Game 347 is shown, with all its variations."""
     page.wait_for_function("() => hackmatrix.game.id === '347'")
     settled(page)
     assert page.evaluate(TREE) == tree
+
+
+def test_a_game_goes_on_after_a_reload_a_lost_connection_and_another_game(newcomer: Any) -> None:
+    page = newcomer
+    tree = walked(page)
+    reload(page)
+    is_back(page, tree)
+    assert "goes on" in page.inner_text("#said")
+    page.evaluate("hackmatrix.drop()")
+    page.wait_for_selector("body.lost")
+    page.wait_for_selector("body:not(.lost)")
+    is_back(page, tree)
+    another_game(page)
+    page.click("#my-games")
+    assert page.locator("#kept-games li").count() == 1
+    page.click("text=Game 347: stage 1, 5 moves, not over")
+    is_back(page, tree)
     page.click("#my-games")
     page.click("[aria-label='delete game 347']")
     assert page.locator("#kept-games li button").count() == 0
 
 
-def test_a_link_has_the_variations_and_is_forgotten_once_it_is_open(page: Any) -> None:
+def test_a_link_has_the_variations_and_is_forgotten_once_it_is_open(
+    page: Any, browser: Any
+) -> None:
     tree = walked(page)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     press(page, "#copy-link")
     page.wait_for_function(
         "() => document.getElementById('problem').textContent.includes('copied')"
@@ -102,27 +110,27 @@ def test_a_link_has_the_variations_and_is_forgotten_once_it_is_open(page: Any) -
     curves, step = (page.locator(name).bounding_box() for name in ("#graph svg", "#step-number"))
     assert curves["y"] + curves["height"] <= step["y"]
     link = page.evaluate("navigator.clipboard.readText()")
-    page.click("#next-game")
-    page.wait_for_function("() => hackmatrix.game.id !== '347'")
+    with opened(browser, link) as other:
+        is_back(other, tree)
+    another_game(page)
     page.evaluate("(link) => { location.hash = new URL(link).hash; }", link)  # as if pasted
-    page.wait_for_function("() => hackmatrix.game.id === '347'")
-    settled(page)
-    assert page.evaluate(TREE) == tree
+    is_back(page, tree)
     assert "#" not in page.url
-    page.click("#next-game")
-    page.wait_for_function("() => hackmatrix.game.id !== '347'")
+    another_game(page)
     settled(page)
-    another = page.evaluate(TREE)
+    another = page.evaluate("hackmatrix.game.id")
     reload(page)
-    assert page.evaluate(TREE)[0] == another[0]
+    assert page.evaluate("hackmatrix.game.id") == another
 
 
 def test_a_saved_file_has_the_whole_game_wherever_it_is_looked_at(
     page: Any, tmp_path: Path
 ) -> None:
     walked(page)
+    assert page.is_hidden("#past")
     page.keyboard.press("Home")
     settled(page, 0)
+    assert page.inner_text("#past-step") == "Step 0 of 3."
     with page.expect_download() as download:
         press(page, "#save")
     path = tmp_path / "game.json"
@@ -131,22 +139,15 @@ def test_a_saved_file_has_the_whole_game_wherever_it_is_looked_at(
     assert len(saved["actions"]) == 3  # the line that is shown: the variation
     assert len(saved["nodes"]) == 6
     tree = page.evaluate(TREE)
-    page.click("#next-game")
-    page.wait_for_function("() => hackmatrix.game.id !== '347'")
+    page.click("text=Back to the game")
+    settled(page, 3)
+    assert page.is_hidden("#past")
+    another_game(page)
     page.set_input_files("#file", path)
-    page.wait_for_function("() => hackmatrix.game.id === '347'")
-    settled(page)
-    assert page.evaluate(TREE) == tree
-
-
-@pytest.mark.thorough
-def test_a_server_that_was_started_anew_gets_the_whole_tree(page: Any) -> None:
-    tree = walked(page)
-    page.evaluate("hackmatrix.drop()")
-    page.wait_for_selector("body.lost")
-    page.wait_for_selector("body:not(.lost)")
-    settled(page)
-    assert page.evaluate(TREE) == tree
+    is_back(page, tree)
+    path.write_text("{}")
+    page.set_input_files("#file", path)
+    page.locator("#problem", has_text="not a replay").wait_for()
 
 
 @pytest.mark.thorough
@@ -155,12 +156,11 @@ def test_a_server_that_ended_and_is_started_again_gets_the_game_back(browser: An
     with served("play") as address:
         page.goto(address)
         page.wait_for_selector("body[data-ready]")
-        tree = walked(fresh(page, "347"))
+        tree = walked(page)
     page.wait_for_selector("body.lost")
     with served("play", port=urlsplit(address).port):
         page.wait_for_selector("body:not(.lost)")
-        settled(page)
-        assert page.evaluate(TREE) == tree
+        is_back(page, tree)
         page.keyboard.press("[")  # the new server has the variations too
         page.wait_for_function("(at) => hackmatrix.game.at !== at", arg=tree[1])
         page.close()
@@ -182,41 +182,28 @@ def quiet_walk(moves: int) -> tuple[str, list[int]]:
     raise AssertionError
 
 
-def test_nine_quick_keys_are_nine_moves(page: Any) -> None:
-    """One is under way, and eight wait."""
-    seed, walk = quiet_walk(9)
+@pytest.mark.parametrize("tab", first_quickly(["page", "phone"]))
+def test_eight_keys_wait_and_those_beyond_are_told(tab: str, request: Any) -> None:
+    page = request.getfixturevalue(tab)
+    seed, walk = quiet_walk(12)
     fresh(page, seed)
-    page.evaluate(PRESS, [KEYS[action] for action in walk])
+    page.evaluate(PRESS, [KEYS[action] for action in walk[:9]])  # one is under way
     settled(page, 9)
     page.wait_for_timeout(300)
-    actions = page.evaluate("hackmatrix.game.nodes.slice(1).map((node) => node.action)")
-    assert actions == walk
+    assert page.evaluate("hackmatrix.game.nodes.slice(1).map((node) => node.action)") == walk[:9]
     assert "ignored" not in page.inner_text("#said")
-
-
-PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
-
-
-@pytest.mark.parametrize(
-    "screen",
-    [{"color_scheme": "light"}, pytest.param(PHONE, marks=pytest.mark.thorough)],
-    ids=["light", "phone"],
-)
-def test_keys_beyond_those_that_wait_are_told(browser: Any, address: str, screen: Any) -> None:
-    seed, walk = quiet_walk(12)
+    fresh(page, seed)
     told = "3 actions ignored: at most 8 wait."
-    with opened(browser, address, **screen) as page:
-        fresh(page, seed)
-        assert page.evaluate(PRESS, [KEYS[action] for action in walk]) == told  # at once
-        settled(page, 9)
-        page.wait_for_timeout(300)
-        assert page.evaluate("hackmatrix.game.at") == 9
-        assert told in page.inner_text("#said")
-        box = page.locator("#said").bounding_box()
-        assert box["y"] + box["height"] <= page.viewport_size["height"]
-        page.keyboard.press(KEYS[walk[9]])
-        settled(page, 10)
-        assert "ignored" not in page.inner_text("#said")
+    assert page.evaluate(PRESS, [KEYS[action] for action in walk]) == told  # at once
+    settled(page, 9)
+    page.wait_for_timeout(300)
+    assert page.evaluate("hackmatrix.game.at") == 9
+    assert told in page.inner_text("#said")
+    box = page.locator("#said").bounding_box()
+    assert box["y"] + box["height"] <= page.viewport_size["height"]
+    page.keyboard.press(KEYS[walk[9]])
+    settled(page, 10)
+    assert "ignored" not in page.inner_text("#said")
 
 
 def test_a_key_pressed_while_pieces_move_is_played_after_those_that_wait(page: Any) -> None:
@@ -236,7 +223,7 @@ def hurt_within(before: int, after: int) -> tuple[str, list[int], int]:
     for seed in itertools.count(1):
         game, rng, moves = Game.new(seed), random.Random(seed), []
         hurt = 0
-        while not game.state.over and len(moves) < 60:
+        while not game.state.over and len(moves) < 10:
             hp = game.state.player.hp
             walking = [action for action in game.valid_actions() if action < len(KEYS)]
             if not walking:
@@ -262,39 +249,6 @@ def test_what_waits_is_not_played_after_a_hit(page: Any) -> None:
     assert settled(page)["seen"]["player"]["hp"] < 3
     assert page.evaluate("hackmatrix.game.nodes.length") == hurt + 1
     assert "3 waiting actions dropped" in page.inner_text("#said")
-
-
-def test_the_past_looks_past(page: Any) -> None:
-    walked(page)
-    assert page.is_hidden("#past")
-    page.keyboard.press("Home")
-    settled(page, 0)
-    assert page.inner_text("#past-step") == "Step 0 of 3."
-    page.click("text=Back to the game")
-    settled(page, 3)
-    assert page.is_hidden("#past")
-
-
-def test_a_swipe_moves_and_presses_no_cell(browser: Any, address: str) -> None:
-    size = {"width": 390, "height": 844}
-    with opened(browser, address, viewport=size, has_touch=True, is_mobile=True) as page:
-        fresh(page, "347")
-        touch = page.context.new_cdp_session(page)
-        game = Game.new(347)
-        box = page.locator("#grid").bounding_box()
-        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-        for step in range(1, 5):
-            action = next(a for a in game.valid_actions() if a < len(KEYS))
-            right, down = [(0, -1), (0, 1), (-1, 0), (1, 0)][action]
-            points = [{"x": x + 20 * i * right, "y": y + 20 * i * down} for i in range(4)]
-            for kind, at in zip(["Start", "Move", "Move", "Move"], points, strict=True):
-                touch.send(
-                    "Input.dispatchTouchEvent", {"type": f"touch{kind}", "touchPoints": [at]}
-                )
-            touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-            game.step(action)
-            settled(page, step)
-        assert page.evaluate("hackmatrix.game.nodes.length") == 5
 
 
 @pytest.mark.thorough

@@ -1,50 +1,21 @@
-"""A large board, and on a phone a menu, a sheet for the agent, and previews of what is held."""
+"""On a phone: a menu, a sheet for the agent, and previews of what is held."""
 
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from browser import fresh, opened, settled
-from page_views import (
-    DESKTOP,
-    LAPTOP,
-    OVERLAPS,
-    PHONE,
-    SMALL,
-    TOO_SMALL,
-    TOUCH,
-    VIEWS,
-    at_first,
-    violations,
-)
-from suites import first_quickly
-
-SHARE = """
-() => {
-  const { width, height, top, bottom } = document.getElementById("board").getBoundingClientRect();
-  return top >= 0 && bottom <= innerHeight ? width * height / innerWidth / innerHeight : 0;
-}"""
+from browser import opened, settled
+from page_views import PHONE, SMALL, TOUCH
 
 
-@pytest.fixture(scope="module")
-def phone(browser: Any, address: str) -> Iterator[Any]:
-    with opened(browser, address, **PHONE) as page:
-        yield page
-
-
-@pytest.fixture(scope="module")
+@pytest.fixture
 def watched(browser: Any, watching: str) -> Iterator[Any]:
+    """A position at which the agent has something to choose."""
     with opened(browser, watching, **PHONE) as page:
-        thinking(page)
+        page.locator("#scrub").fill("200")
+        settled(page, 200)
+        page.wait_for_selector("#bars li", state="attached")
         yield page
-
-
-def thinking(page: Any) -> None:
-    """Goes to a position at which the agent has something to choose."""
-    page.wait_for_selector("body[data-ready]")
-    page.locator("#scrub").fill("200")
-    settled(page, 200)
-    page.wait_for_selector("#bars li", state="attached")
 
 
 class Finger:
@@ -70,62 +41,24 @@ class Finger:
         self.page.wait_for_timeout(milliseconds)
         self._send("touchEnd")
 
-    def swipe(self, selector: str, down: float) -> None:
+    def swipe(self, selector: str, right: float = 0, down: float = 0) -> None:
         x, y = self.middle(selector)
         self._send("touchStart", (x, y))
         for part in (0.25, 0.5, 0.75, 1.0):
-            self._send("touchMove", (x, y + part * down))
+            self._send("touchMove", (x + part * right, y + part * down))
         self._send("touchEnd")
 
 
-@pytest.mark.parametrize("view", first_quickly(["play", "watch", "review"], 2))
-@pytest.mark.parametrize(
-    "screen",
-    [DESKTOP, *(pytest.param(s, marks=pytest.mark.thorough) for s in (LAPTOP, SMALL)), PHONE],
-)
-def test_the_board_takes_forty_percent_of_the_screen(
-    browser: Any, address: str, watching: str, view: str, screen: dict[str, Any]
+def test_arrows_to_tap_are_there_only_without_a_keyboard(
+    page: Any, phone: Any, browser: Any, address: str
 ) -> None:
-    with opened(browser, watching if view == "watch" else address, **screen) as page:
-        if view == "review":
-            VIEWS["reviewed"](at_first(page))
-            page.evaluate("() => scrollTo(0, 0)")
-        assert page.evaluate(SHARE) >= 0.4
-        assert page.evaluate(OVERLAPS) == []
-        steps = page.locator("#transport").bounding_box()
-        if screen in (DESKTOP, LAPTOP, SMALL):
-            assert steps["y"] + steps["height"] <= screen["viewport"]["height"]
-
-
-def test_arrows_to_tap_are_there_only_without_a_keyboard(browser: Any, address: str) -> None:
-    for screen, has_arrows in ((SMALL, False), ({**SMALL, **TOUCH}, True), (PHONE, True)):
-        with opened(browser, address, **screen) as page:
-            assert page.is_visible("#pad") == has_arrows
-
-
-@pytest.mark.parametrize(
-    "size",
-    [
-        *first_quickly([(844, 390), (320, 640)]),
-        *(pytest.param(size, marks=pytest.mark.slow) for size in ((1180, 820), (820, 1180))),
-    ],
-)
-def test_everything_is_large_enough_for_a_finger_on_every_touch_screen(
-    browser: Any, watching: str, size: tuple[int, int]
-) -> None:
-    screen = {"viewport": dict(zip(("width", "height"), size, strict=True)), **TOUCH}
-    with opened(browser, watching, **screen) as page:
-        thinking(page)
-        for part in ("#menu", "#sheet-handle"):
-            assert page.evaluate(TOO_SMALL) == []
-            if page.is_visible(part):
-                page.click(part)
-        assert page.evaluate(TOO_SMALL) == []
-        assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
+    assert page.is_hidden("#pad")
+    assert phone.is_visible("#pad")
+    with opened(browser, address, **SMALL, **TOUCH) as tablet:
+        assert tablet.is_visible("#pad")
 
 
 def test_a_phones_header_is_one_row_and_its_menu_has_the_rest(phone: Any) -> None:
-    at_first(phone)
     assert phone.locator("header").bounding_box()["height"] < 60
     hooks = ["New", "Today", "Puzzles", "My games"]
     assert phone.locator("header > nav button").all_inner_texts() == hooks
@@ -152,11 +85,11 @@ def test_the_agents_sheet_opens_and_closes_by_tap_swipe_and_key(watched: Any) ->
     assert watched.get_attribute("#sheet-handle", "aria-expanded") == "true"
     watched.tap("#sheet-handle")
     assert bars.is_hidden()
-    finger.swipe("#sheet-handle", -90)
+    finger.swipe("#sheet-handle", down=-90)
     bars.wait_for()
-    finger.swipe("#sheet-handle", 90)
+    finger.swipe("#sheet-handle", down=90)
     bars.wait_for(state="hidden")
-    finger.swipe("#sheet-handle", 90)
+    finger.swipe("#sheet-handle", down=90)
     assert bars.is_hidden()
     watched.focus("#sheet-handle")
     watched.keyboard.press("Enter")
@@ -169,69 +102,40 @@ def test_the_agents_sheet_opens_and_closes_by_tap_swipe_and_key(watched: Any) ->
     assert watched.get_attribute("#sheet-handle", "aria-expanded") == "false"
 
 
-def test_a_review_opens_the_sheet_that_has_it(browser: Any, address: str) -> None:
-    with opened(browser, address, **PHONE) as page:
-        fresh(page, "7")
-        for key in ("ArrowUp", "ArrowLeft", "ArrowDown", "ArrowRight"):
-            page.keyboard.press(key)
-        page.wait_for_function("() => hackmatrix.game.nodes.length > 1 && !hackmatrix.busy")
-        page.keyboard.press("!")
-        page.wait_for_selector("#accuracy:not(:empty)")
-        assert page.get_attribute("#sheet-handle", "aria-expanded") == "true"
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("colours", ["light", pytest.param("dark", marks=pytest.mark.slow)])
-def test_an_open_sheet_leaves_the_board_in_sight_and_is_for_everybody(
-    watched: Any, colours: str
-) -> None:
-    watched.evaluate("() => scrollTo(0, 0)")
-    watched.emulate_media(color_scheme=colours)
-    watched.reload()
-    thinking(watched)
-    watched.check("#developer")
-    watched.tap("#sheet-handle")
-    watched.locator("#player-stats").scroll_into_view_if_needed()
-    sheet = watched.locator("#sheet").bounding_box()["y"]
-    numbers = watched.locator("#player-stats").bounding_box()
-    assert numbers["y"] + numbers["height"] <= sheet
-    assert violations(watched) == []
-    assert watched.evaluate(TOO_SMALL) == []
-    watched.emulate_media(color_scheme="dark")
-
-
 def test_holding_a_cell_previews_it_and_takes_no_action(phone: Any) -> None:
-    page, finger = fresh(phone, "7"), Finger(phone)
-    player = settled(page)["seen"]["player"]
+    finger, player = Finger(phone), settled(phone)["seen"]["player"]
     own = f"#grid [data-cell='{player['row'] * 6 + player['col']}']"
     finger.hold(own)
-    assert page.locator("#picture .preview .cross").count() >= 3  # it would siphon these
-    assert page.inner_text("#info-title") == "You, 3 of 3 hp"
-    assert page.evaluate("hackmatrix.game.nodes.length") == 1
-    page.tap("#goal-title")
-    assert page.locator("#picture .preview .cross").count() == 0
-    page.tap(own)
-    settled(page, 1)
-
-
-def test_a_finger_that_moves_holds_nothing(phone: Any) -> None:
-    page, finger = fresh(phone, "7"), Finger(phone)
-    valid = [i for i in range(2) if "why" not in settled(page)["actions"][i]]
-    finger.swipe("#grid [data-cell='14']", 90 if valid[0] else -90)
-    settled(page, 1)
-    page.wait_for_timeout(600)
-    assert page.locator("body.held").count() == 0
+    assert phone.locator("#picture .preview .cross").count() >= 3  # it would siphon these
+    assert phone.inner_text("#info-title") == "You, 3 of 3 hp"
+    assert phone.evaluate("hackmatrix.game.nodes.length") == 1
+    phone.tap("#goal-title")
+    assert phone.locator("#picture .preview .cross").count() == 0
+    phone.tap(own)
+    settled(phone, 1)
 
 
 def test_holding_a_program_previews_it_over_the_board(phone: Any) -> None:
-    page, finger = fresh(phone, "7"), Finger(phone)
-    page.locator("#rest summary").tap()
-    finger.hold(".program[data-action='8']")
-    words = page.locator("#info-words")
+    phone.locator("#rest summary").tap()
+    Finger(phone).hold(".program[data-action='8']")
+    words = phone.locator("#info-words")
     assert words.inner_text().startswith("WARP")
     assert words.bounding_box()["y"] == 0
-    board = page.locator("#board").bounding_box()
+    board = phone.locator("#board").bounding_box()
     assert 0 <= board["y"] < 120  # still in sight above the programs
-    assert page.evaluate("hackmatrix.game.nodes.length") == 1
-    assert page.is_hidden("#problem")
-    page.locator("#rest summary").tap()
+    assert phone.evaluate("hackmatrix.game.nodes.length") == 1
+    assert phone.is_hidden("#problem")
+    phone.locator("#rest summary").tap()  # ends it
+
+
+def test_a_swipe_moves_and_neither_presses_nor_holds_a_cell(phone: Any) -> None:
+    finger, position = Finger(phone), settled(phone)
+    for step in range(1, 5):
+        action = next(a for a in range(4) if "why" not in position["actions"][a])
+        right, down = [(0, -1), (0, 1), (-1, 0), (1, 0)][action]
+        finger.swipe("#grid [data-cell='14']", 60 * right, 60 * down)
+        position = settled(phone, step)
+        assert position["last"]["action"] == action
+    phone.wait_for_timeout(600)
+    assert phone.evaluate("hackmatrix.game.nodes.length") == 5
+    assert phone.locator("body.held").count() == 0

@@ -1,30 +1,17 @@
 """Puzzles, today's game and the ghost, in a real browser."""
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from browser import fresh, opened, settled
+from browser import settled
 
 from hackmatrix.ui.session.descriptions import PROGRAM_KEYS
 from hackmatrix.ui.session.puzzles import load
 
 KEYS = ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "s", *PROGRAM_KEYS.values()]
 PUZZLES = load()
-
-
-@pytest.fixture(scope="module")
-def desktop(browser: Any, address: str) -> Iterator[Any]:
-    with opened(browser, address) as page:
-        yield page
-
-
-@pytest.fixture
-def page(desktop: Any) -> Any:
-    return fresh(desktop, "7")
 
 
 def puzzle_shown(page: Any) -> int:
@@ -40,7 +27,6 @@ def test_a_right_answer_raises_rating_and_row_and_a_wrong_one_ends_it(page: Any)
     page.keyboard.press("Escape")
     page.click("#puzzles")
     first = puzzle_shown(page)
-    assert Axe().run(page).response["violations"] == []
     page.keyboard.press(KEYS[PUZZLES[first].solution])
     page.wait_for_selector("#goal[data-outcome=done]")
     assert "1 in a row" in page.inner_text("#goal-text")

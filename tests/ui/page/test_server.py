@@ -171,15 +171,7 @@ def test_the_page_names_every_module_so_that_all_load_at_once(client: TestClient
 
 @pytest.mark.parametrize(
     ("accepted", "coding"),
-    [
-        ("gzip, deflate, br", "gzip"),
-        ("br;q=1.0, GZIP;q=0.5", "gzip"),
-        ("*", "gzip"),
-        ("gzip;q=0, *", None),
-        ("gzip; q=0.0", None),
-        ("identity", None),
-        ("", None),
-    ],
+    [("br;q=1.0, GZIP;q=0.5", "gzip"), ("*", "gzip"), ("gzip; q=0.0, *", None), ("", None)],
 )
 def test_files_come_compressed_to_those_who_take_it(
     client: TestClient, accepted: str, coding: str | None

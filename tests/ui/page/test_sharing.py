@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import opened, served
 from hosting import hosted
 from PIL import Image
 
 from hackmatrix.cli.main import main
-from hackmatrix.ui.page.export import _PYODIDE
 
 PUBLIC = "https://play.example/it/"
 STRIP = "HackMatrix game e0.0: " + "\N{BLACK LARGE SQUARE}" * 8 + " 0 of 8, score 0"
@@ -44,28 +42,20 @@ class Head(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def pyodide(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the names of Pyodide's files: these tests need no Python in the browser."""
-    folder = tmp_path_factory.mktemp("pyodide")
-    for file in _PYODIDE:
-        (folder / file).touch()
-    return folder
-
-
-@pytest.fixture(scope="module")
-def sites(pyodide: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str | None, Path]:
+def sites(no_pyodide: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str | None, Path]:
     """Exported pages by the address that they were exported for."""
     folder = tmp_path_factory.mktemp("sites")
     exported: dict[str | None, Path] = {None: folder / "any", PUBLIC: folder / "public"}
     for address, site in exported.items():
-        command = ["page", "--export", str(site), "--pyodide", str(pyodide), "--agent", "scripted"]
+        command = ["page", "--export", str(site), "--pyodide", str(no_pyodide)]
+        command += ["--agent", "scripted"]
         assert main([*command, *(["--public-url", address.rstrip("/")] if address else [])]) == 0
     return exported
 
 
 @contextmanager
 def example(browser: Any, address: str, site: Path | None = None, first: str = "") -> Iterator[Any]:
-    """The page before Python is there; with `site`, the address is one of its files' at a host."""
+    """The page, painted before Python is there; with `site`, at the address of a host."""
     context = browser.new_context(service_workers="block")
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     if site is not None:
@@ -79,6 +69,8 @@ def example(browser: Any, address: str, site: Path | None = None, first: str = "
     page.route("**/pyodide/**", lambda _: None)
     page.goto(f"{address}watch.html")
     page.wait_for_selector("body[data-ready]")
+    assert page.is_visible("#waking")
+    assert page.locator("#picture .piece").count() >= 1
     page.evaluate("navigator.clipboard.writeText('')")
     yield page
     context.close()
@@ -92,18 +84,17 @@ def press(page: Any, button: str) -> tuple[str, str]:
     return page.evaluate("navigator.clipboard.readText()"), page.text_content("#problem")
 
 
-def test_the_page_has_an_icon_and_says_what_it_is(browser: Any) -> None:
-    with served("play") as address, opened(browser, address) as page:
-        width = page.evaluate(
-            """async () => {
-              const icon = new Image();
-              icon.src = document.querySelector("link[rel=icon]").href;
-              await icon.decode();
-              return icon.naturalWidth;
-            }"""
-        )
-        assert width > 0
-        assert "roguelike" in page.get_attribute("meta[name=description]", "content")
+def test_the_page_has_an_icon_and_says_what_it_is(page: Any) -> None:
+    width = page.evaluate(
+        """async () => {
+          const icon = new Image();
+          icon.src = document.querySelector("link[rel=icon]").href;
+          await icon.decode();
+          return icon.naturalWidth;
+        }"""
+    )
+    assert width > 0
+    assert "roguelike" in page.get_attribute("meta[name=description]", "content")
 
 
 @pytest.mark.parametrize("name", ["index.html", "watch.html"])
@@ -150,9 +141,9 @@ def test_an_export_for_an_address_has_a_picture_there(
     ],
 )
 def test_an_address_that_others_can_not_open_is_one_line(
-    address: str, pyodide: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    address: str, no_pyodide: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = ["page", "--export", str(tmp_path / "it"), "--pyodide", str(pyodide)]
+    command = ["page", "--export", str(tmp_path / "it"), "--pyodide", str(no_pyodide)]
     assert main([*command, "--public-url", address]) == 2
     message = capsys.readouterr().err
     assert "--public-url must be the address of a folder, as https://NAME/play/" in message

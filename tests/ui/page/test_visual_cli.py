@@ -29,17 +29,13 @@ class Client:
         command = [str(BINARY), "--visual-cli", "--no-open"]
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
-        assert self.process.stderr is not None
-        self.address = self.process.stderr.readline().split()[-1]
+        self.address = self.process.stderr.readline().split()[-1]  # type: ignore[union-attr]
 
     def read(self) -> Json:
-        assert self.process.stdout is not None
-        return dict(json.loads(self.process.stdout.readline()))
+        return dict(json.loads(self.process.stdout.readline()))  # type: ignore[union-attr]
 
     def ask(self, action: str, **fields: Any) -> Json:
-        assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps({"action": action, **fields}) + "\n")
-        self.process.stdin.flush()
+        print(json.dumps({"action": action, **fields}), file=self.process.stdin, flush=True)
         return self.read()
 
 
@@ -51,13 +47,20 @@ def client() -> Iterator[Client]:
     assert client.process.returncode == 0
 
 
+@pytest.mark.thorough
 def test_steps_of_a_client_are_seen_and_moves_in_the_page_come_out(
     browser: Any, client: Client
 ) -> None:
     game = Game.new(347)
 
-    def valid() -> int:
-        return next(a for a in game.valid_actions() if a < len(KEYS))
+    def step_of_client() -> Json:
+        action = played()
+        return dict(client.ask("step", actionIndex=action)["observation"])
+
+    def played() -> int:
+        action = next(a for a in game.valid_actions() if a < len(KEYS))
+        game.step(action)
+        return action
 
     with opened(browser, client.address) as page:
         # Nothing has begun: an empty board, on which a move is refused and nothing is written.
@@ -68,9 +71,7 @@ def test_steps_of_a_client_are_seen_and_moves_in_the_page_come_out(
         client.ask("reset", seed=347)
         page.wait_for_function("() => hackmatrix.game.id === '347'")
         for step in range(1, 4):
-            action = valid()
-            game.step(action)
-            told = client.ask("step", actionIndex=action)["observation"]
+            told = step_of_client()
             shown = settled(page, step)
             assert (told["turn"], shown["last"]["by"]) == (step, "client")
             place = shown["seen"]["player"]["row"], shown["seen"]["player"]["col"]
@@ -79,25 +80,20 @@ def test_steps_of_a_client_are_seen_and_moves_in_the_page_come_out(
         assert sorted(set(page.evaluate("seen"))) == [1, 2, 3]
 
         # A person's move is a line of stdout, then the client goes on from there.
-        action = valid()
-        game.step(action)
+        action = played()
         page.keyboard.press(KEYS[action])
         manual = client.read()
         assert manual["manual"] == {"action": "step", "actionIndex": action}
         assert set(manual) == {"manual", "observation", "reward", "done", "info"}
         assert settled(page, 4)["last"]["by"] == "you"
         assert client.ask("getValidActions") == {"validActions": game.valid_actions()}
-        action = valid()
-        game.step(action)
-        assert client.ask("step", actionIndex=action)["observation"]["turn"] == 5
+        assert step_of_client()["turn"] == 5
         settled(page, 5)
 
         # Who looks back sees the past while the client plays on; there no move can be made.
         page.keyboard.press(",")
         settled(page, 4)
-        action = valid()
-        game.step(action)
-        client.ask("step", actionIndex=action)
+        step_of_client()
         page.click("text=Back to the game")
         settled(page, 6)
 

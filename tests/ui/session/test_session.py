@@ -19,8 +19,6 @@ from hackmatrix.game.engine.state import State
 from hackmatrix.game.engine.undo import copy_state
 from hackmatrix.game.rules.board import Content
 from hackmatrix.game.rules.enemies import EnemyType
-from hackmatrix.game.rules.programs import PROGRAMS
-from hackmatrix.ui.session.descriptions import PROGRAM_WORDS
 from hackmatrix.ui.session.position_data import facts_of, previews
 from hackmatrix.ui.session.session import Session
 
@@ -46,7 +44,7 @@ def played(session: Session, steps: int, seed: int = 0) -> dict[str, Any]:
     return answer
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_session_plays_the_engines_game(seed: int) -> None:
     session, game, rng = Session(GameId(seed)), Game.new(seed), random.Random(seed)
     answer = session.handle({"do": "hello"})
@@ -85,6 +83,7 @@ def test_any_position_can_be_seen_again_and_another_action_branches_off() -> Non
 def test_a_saved_line_opens_again_at_any_step() -> None:
     session = Session(GameId(7, 3))
     last = played(session, 20)
+    session.handle({"do": "go", "node": 5})  # what is saved is the line to its end
     replay = json.loads(json.dumps(session.handle({"do": "save"})))["replay"]
     other = Session(GameId(1))
     opened = other.handle({"do": "load", "replay": replay})
@@ -93,18 +92,11 @@ def test_a_saved_line_opens_again_at_any_step() -> None:
     assert other.handle({"do": "load", "replay": replay, "step": 2})["at"] == 2
 
 
-def test_a_saved_line_goes_to_its_end_wherever_it_is_looked_at() -> None:
-    session = Session(GameId(7))
-    played(session, 6)
-    session.handle({"do": "go", "node": 0})
-    assert session.handle({"do": "save"})["replay"]["actions"] == list(session.tree.line(6))
-
-
 def test_a_game_is_resumed_with_all_its_variations() -> None:
     session = Session(GameId(7, 3))
     played(session, 40)
     rng = random.Random(0)
-    for _ in range(60):
+    for _ in range(30):
         session.handle({"do": "go", "node": rng.randrange(len(session.tree.nodes))})
         if choices := session.tree.valid_actions(session.at):
             session.handle({"do": "act", "action": rng.choice(choices)})
@@ -127,6 +119,7 @@ def test_a_game_is_resumed_with_all_its_variations() -> None:
         {"nodes": [[0, 0, 0]]},
         {"nodes": [[0, 0, "x" * 201]]},
         {"nodes": [[0, 0]]},
+        {"nodes": [[0, 1, "you"], [0, 1, "you"]]},  # a move twice
         {"nodes": [0]},
         {"nodes": [], "at": 1},
         {"seed": 7},
@@ -140,13 +133,6 @@ def test_a_tree_that_is_none_is_refused_and_the_game_stays(wrong: dict[str, Any]
     told = session.handle({"do": "resume", "seed": "8", "nodes": [], "at": 0} | wrong)
     assert list(told) == ["error"]
     assert session.handle({"do": "go", "node": 3})["board"] == before["board"]
-
-
-def test_a_tree_does_not_hold_a_move_twice() -> None:
-    action = Session(GameId(7)).tree.valid_actions(0)[0]
-    nodes = [[0, action, "you"], [0, action, "you"]]
-    told = Session().handle({"do": "resume", "seed": "7", "nodes": nodes, "at": 0})
-    assert told == {"error": "nodes: number 2 is no node, or can't be played there"}
 
 
 def test_an_agent_plays_the_same_game_again_and_hands_over() -> None:
@@ -207,15 +193,7 @@ def test_the_controls_go_to_another_agent_which_judges_the_line_anew() -> None:
         {"do": "hidden", "show": True},
         {"do": "load"},
         {"do": "load", "replay": {"format": "hackmatrix-replay"}},
-        {
-            "do": "load",
-            "replay": {
-                "format": "hackmatrix-replay",
-                "version": 1,
-                "seed": "7",
-                "actions": [4, 27],
-            },
-        },
+        {"do": "load", "replay": Replay(GameId(7), (4, 27)).as_json()},
     ],
 )
 def test_bad_messages_are_answered_in_one_line_and_change_nothing(message: Any) -> None:
@@ -272,7 +250,7 @@ def test_what_is_hidden_is_only_shown_to_who_watches_and_asks() -> None:
         assert "hidden" in json.dumps(shown)
 
 
-@pytest.mark.parametrize("seed", range(20, 28))
+@pytest.mark.parametrize("seed", range(20, 24))
 def test_events_of_cryptogs_out_of_sight_are_not_sent(seed: int) -> None:
     session = Session(GameId(seed))
     rng = random.Random(seed)
@@ -301,10 +279,6 @@ def test_nobody_is_hit_more_often_than_foreseen(data: dict[str, Any], pick: int)
     outcome = Game(state).step(action)
     hits = sum(event.kind == "hit" for event in outcome.events)
     assert hits <= found[action]["hits"]
-
-
-def test_every_program_has_words() -> None:
-    assert list(PROGRAM_WORDS) == [program.name for program in PROGRAMS]
 
 
 def test_an_agent_with_memory_remembers_the_line_that_led_to_a_position() -> None:

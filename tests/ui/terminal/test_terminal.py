@@ -1,5 +1,6 @@
 """The game in a terminal: what is drawn, and a game played by keys on a pseudo-terminal."""
 
+import contextlib
 import json
 import os
 import pty
@@ -42,20 +43,8 @@ def drawn(*parts: object) -> str:
 def test_everything_on_the_board_has_a_letter_or_a_word() -> None:
     state = Game.from_text(BOARD.read_text()).state
     text = drawn(board(state))
-    for sign in (
-        "@||.",
-        "V||",
-        "D|..*",
-        "G||",
-        "C||+",
-        "<4>",
-        "CRASH",
-        "^6",
-        "EXIT",
-        "siphon",
-        "$$$",
-    ):
-        assert sign in text
+    signs = ["@||.", "V||", "D|..*", "G||", "C||+", "<4>", "CRASH", "^6", "EXIT", "siphon", "$$$"]
+    assert [sign for sign in signs if sign not in text] == []
     assert "stage 3/8   turn 14   spawn in 3 +4   score 23" in drawn(status_numbers(state))
 
 
@@ -132,9 +121,9 @@ def test_keys_of_the_page_run_programs() -> None:
         console.log(JSON.stringify([
           each((p) => pressed(p.key, false, false)),
           each(({{ key }}) => pressed(key.toUpperCase(), /[a-z]/.test(key), true)),
-          ["w", "s", "a", "d", "e", "p"].map((key) => pressed(key, false, true)),
-          [[0, true], [0, false], [-1, true]].map(
-            ([place, wasd]) => labelOf(programs.at(place), "+", wasd)),
+          [..."wsadep"].map((key) => pressed(key, false, true)),
+          [labelOf(programs[0], "+", true), labelOf(programs[0], "+", false),
+           labelOf(programs.at(-1), "+", true)],
         ]));"""
     command = ["node", "--input-type=module", "-e", code]
     plain, wasd, moves, labels = json.loads(subprocess.check_output(command, text=True))
@@ -143,63 +132,56 @@ def test_keys_of_the_page_run_programs() -> None:
     assert labels == ["+P", "P", KEYS[-1]]
 
 
-WITHOUT_TEXTUAL = "import sys; sys.modules['textual'] = None; "
 START = (
     "from hackmatrix.cli.main import main; "
     "raise SystemExit(main(['play', '--terminal', '--seed', '7']))"
 )
 
 
-def on_a_terminal(code: str) -> tuple[int, int]:
-    """The process that runs some code, and our end of its terminal."""
-    pid, terminal = pty.fork()
-    if pid == 0:  # the child, whose terminal this is
-        os.environ.update(COLUMNS="90", LINES="40", TERM="xterm")
-        os.execv(sys.executable, [sys.executable, "-c", code])
-    return pid, terminal
+class OnATerminal:
+    """A process that runs some code, and our end of its terminal."""
 
+    def __init__(self, code: str) -> None:
+        self.seen = b""
+        self.pid, self.terminal = pty.fork()
+        if self.pid == 0:  # the child, whose terminal this is
+            os.environ.update(COLUMNS="90", LINES="40", TERM="xterm")
+            os.execv(sys.executable, [sys.executable, "-c", code])
 
-def rest(terminal: int) -> bytes:
-    """All that is written to a terminal until its process ends."""
-    seen = b""
-    try:
-        while part := os.read(terminal, 65536):
-            seen += part
-    except OSError:  # it has closed
-        pass
-    return seen
+    def wait_for(self, text: bytes) -> None:
+        until = time.monotonic() + 60
+        while text not in self.seen:
+            assert time.monotonic() < until, self.seen[-2000:]
+            self.seen += os.read(self.terminal, 65536)
+
+    def end(self) -> int:
+        """Reads all that it writes until its process ends, with this code."""
+        with contextlib.suppress(OSError):  # it has closed
+            while part := os.read(self.terminal, 65536):
+                self.seen += part
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
 
 # Other tests of this process may use JAX; the child runs another program at once.
 @pytest.mark.filterwarnings("ignore:os.fork")
 def test_a_game_in_a_terminal() -> None:
-    pid, terminal = on_a_terminal(START)
-    seen = b""
-
-    def wait_for(text: bytes) -> None:
-        nonlocal seen
-        until = time.monotonic() + 60
-        while text not in seen:
-            assert time.monotonic() < until, seen[-2000:]
-            seen += os.read(terminal, 65536)
-
-    wait_for(b"step 0")
-    os.write(terminal, b"\x1b[B")
-    wait_for(b"step 1")
-    os.write(terminal, b"q")
-    wait_for(b"not owned")
-    os.write(terminal, b"\x04")
-    rest(terminal)
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    game = OnATerminal(START)
+    game.wait_for(b"step 0")
+    os.write(game.terminal, b"\x1b[B")
+    game.wait_for(b"step 1")
+    os.write(game.terminal, b"q")
+    game.wait_for(b"not owned")
+    os.write(game.terminal, b"\x04")
+    assert game.end() == 0
 
 
 @pytest.mark.filterwarnings("ignore:os.fork")
 def test_without_textual_it_says_what_to_install() -> None:
-    pid, terminal = on_a_terminal(WITHOUT_TEXTUAL + START)
-    assert rest(terminal).decode().splitlines() == [
+    game = OnATerminal("import sys; sys.modules['textual'] = None; " + START)
+    assert game.end() == 2
+    assert game.seen.decode().splitlines() == [
         "hackmatrix play: error: needs textual: pip install 'hackmatrix[terminal]'"
     ]
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 2
 
 
 def test_without_a_terminal_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
