@@ -19,6 +19,20 @@ from websockets.sync.client import connect
 
 pytestmark = pytest.mark.timeout(600)
 
+# Many commands in one process, whose lines come on stdin.
+IN_ONE = """
+import contextlib, io, json, sys
+from hackmatrix.cli.main import main
+for line in sys.stdin.read().splitlines():
+    streams = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(streams[0]), contextlib.redirect_stderr(streams[1]):
+        try:
+            code = main(line.split())
+        except SystemExit as end:
+            code = end.code or 0
+    print(json.dumps([code, *(stream.getvalue() for stream in streams)]))
+"""
+
 GYMNASIUM = """
 import gymnasium, hackmatrix
 env = gymnasium.make("HackMatrix-v1")
@@ -52,6 +66,13 @@ def said(places: Places, folder: Path, *command: str, given: str = "") -> str:
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
     output: str = done.stdout
     return output
+
+
+def each_said(places: Places, folder: Path, *lines: str) -> dict[str, tuple[int, str, str]]:
+    """The exit codes, outputs and errors of lines that follow `hackmatrix`."""
+    python = str(places.core / "python")
+    told = said(places, folder, python, "-c", IN_ONE, given="\n".join(lines)).splitlines()
+    return {line: tuple(json.loads(each)) for line, each in zip(lines, told, strict=True)}
 
 
 @contextmanager
@@ -93,9 +114,11 @@ def test_help(places: Places, here: Path) -> None:
     assert {file.suffix for file in documents.rglob("*.*")} == {".md"}
 
 
-@pytest.mark.parametrize("name", subcommands())
-def test_help_of_every_command(name: str, places: Places, here: Path) -> None:
-    assert "usage: hackmatrix" in said(places, here, "hackmatrix", *name.split(), "--help")
+def test_help_of_every_command(places: Places, here: Path) -> None:
+    lines = [f"{name} --help" for name in subcommands()]
+    for line, (code, out, errors) in each_said(places, here, *lines).items():
+        assert (code, errors) == (0, ""), line
+        assert "usage: hackmatrix" in out, line
 
 
 @pytest.mark.parametrize("words", [("play",), ("watch",), ("watch", "scripted")], ids=" ".join)
@@ -112,12 +135,14 @@ def test_the_page_is_served_and_plays(words: tuple[str, ...], places: Places, he
                 assert "error" not in json.loads(tab.recv(timeout=60))
 
 
-@pytest.mark.parametrize("player", ["scripted", "random", "exit"])
-def test_built_in_players_are_evaluated(player: str, places: Places, here: Path) -> None:
-    command = ("hackmatrix", "evaluate", player, "--episodes", "4")
-    told = json.loads(said(places, here, *command, "--json"))
-    assert told["episodes"] == 4
-    assert re.search(rf"^win rate +{told['win_rate']:.3f} ", said(places, here, *command), re.M)
+def test_built_in_players_are_evaluated(places: Places, here: Path) -> None:
+    lines = [f"evaluate {player} --episodes 4" for player in ("scripted", "random", "exit")]
+    in_text = each_said(places, here, *lines)
+    in_json = each_said(places, here, *(f"{line} --json" for line in lines))
+    for line in lines:
+        told = json.loads(in_json[f"{line} --json"][1])
+        assert told["episodes"] == 4
+        assert re.search(rf"^win rate +{told['win_rate']:.3f} ", in_text[line][1], re.M)
 
 
 def test_the_packaged_agent_is_evaluated(places: Places, here: Path) -> None:
@@ -150,49 +175,47 @@ def test_settings_are_listed_and_resolved(places: Places, here: Path) -> None:
     listed = said(places, here, "hackmatrix", "train", "--list-configs")
     names = re.findall(r"^(\w+)  +\S", listed, re.M)
     assert {"best", "quick", "original"} <= set(names)
-    for name in names:
-        command = ("hackmatrix", "train", "--config", name, "--print-config")
-        assert "total_timesteps: " in said(places, here, *command)
+    lines = [f"train --config {name} --print-config" for name in names]
+    for line, (_, out, _) in each_said(places, here, *lines).items():
+        assert "total_timesteps: " in out, line
 
 
-@pytest.mark.parametrize(
-    ("line", "extra"),
-    [
-        ("train", "train"),
-        ("train --env CartPole-v1", "train"),
-        ("evaluate shipped@2", "train"),
-        ("evaluate random --env CartPole-v1", "train"),
-        ("analyse position.txt shipped", "train"),
-        ("bench env", "train"),
-        ("bench train", "train"),
-        ("clone games cloned.npz", "train"),
-        ("data record games", "train"),
-        ("data verify games", "train"),
-        ("data export games a/b-v0", "minari"),
-        ("tune", "tune"),
-        ("watch shipped@2", "train"),
-        ("watch --search 2", "train"),
-        ("sb3 train", "sb3"),
-        ("evaluate gs://bucket/run", "bucket"),
-        ("train --checkpoint-dir gs://bucket/runs", "train"),
-        ("replay game.json --gif game.gif", "film"),
-        ("replay game.json --mp4 game.mp4", "mp4"),
-        ("replay game.json --terminal", "terminal"),
-        ("checkpoint convert params.npz agent.onnx", "exchange"),
-        ("checkpoint verify params.npz", "train"),
-    ],
-)
-def test_what_needs_an_extra_says_so(line: str, extra: str, places: Places, here: Path) -> None:
-    if re.search(r"replay|analyse", line):
-        places.prepare(here, line)
+NEEDS = {  # the extra of a command
+    "train": "train",
+    "train --env CartPole-v1": "train",
+    "evaluate shipped@2": "train",
+    "evaluate random --env CartPole-v1": "train",
+    "analyse position.txt shipped": "train",
+    "bench env": "train",
+    "bench train": "train",
+    "clone games cloned.npz": "train",
+    "data record games": "train",
+    "data verify games": "train",
+    "data export games a/b-v0": "minari",
+    "tune": "tune",
+    "watch shipped@2": "train",
+    "watch --search 2": "train",
+    "sb3 train": "sb3",
+    "evaluate gs://bucket/run": "bucket",
+    "train --checkpoint-dir gs://bucket/runs": "train",
+    "replay game.json --gif game.gif": "film",
+    "replay game.json --mp4 game.mp4": "mp4",
+    "replay game.json --terminal": "terminal",
+    "checkpoint convert params.npz agent.onnx": "exchange",
+    "checkpoint verify params.npz": "train",
+}
+
+
+def test_what_needs_an_extra_says_so(places: Places, here: Path) -> None:
+    places.prepare(here, "game.json position.txt")
     shipped = next(places.core.parent.rglob("final_params.npz"))
     for suffix in (".npz", ".json"):
         shutil.copy(shipped.with_suffix(suffix), here / f"params{suffix}")
     before = sorted(here.rglob("*"))
-    done = run(places, here, "hackmatrix", *line.split())
-    assert (done.returncode, done.stdout) == (2, "")
-    said = rf"hackmatrix .*: needs [\w-]+: pip install 'hackmatrix\[{extra}\]'( \(.*\))?\n"
-    assert re.fullmatch(said, done.stderr), done.stderr
+    for line, (code, out, errors) in each_said(places, here, *NEEDS).items():
+        assert (code, out) == (2, ""), line
+        install = rf"pip install 'hackmatrix\[{NEEDS[line]}\]'"
+        assert re.fullmatch(rf"hackmatrix .*: needs [\w-]+: {install}( \(.*\))?\n", errors), line
     assert sorted(here.rglob("*")) == before
 
 

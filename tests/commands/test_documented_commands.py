@@ -64,10 +64,13 @@ PARAMS = ("**/*.npz",)
 TARGETS = ROOT / ".venv-targets"
 
 # These take most of a minute and more: searches, a curriculum's starts, everything anew, what
-# differs from a quick line only in what else is compiled, and what `.ci/run` itself runs.
+# differs from a quick line only in what else is compiled or in one flag, and what `.ci/run` runs.
 SLOW = re.compile(
-    r".*(?:make (?:lint|format|fuzz)|tune .*--constraint|train --config multi_task|"
-    r"--algorithm dqn:DQN|scripts/ablation|bench compile|bench target|"
+    r".*(?:make (?:lint|format|fuzz|lock)|tune .*--constraint|"
+    r"train --config (?:multi_task|cartpole_best|fast|further|quick --(?:init|run)|raw |score)|"
+    r"raw\.npz --program|train --distributed --config|resume-if-there|checkpoints/40 --run-name|"
+    r"--resume \S+npz|scripts/train_purejaxrl|--debug|"
+    r"--algorithm (?:dqn:DQN|expert_iteration)|scripts/ablation|bench compile|bench target|"
     r"make bench|make classic|make docs|make targets|--search |@|"
     r"conformance|puzzles -o|page_pictures|"
     r"analyse|--curricul|"
@@ -76,10 +79,11 @@ SLOW = re.compile(
     r"--coordinator 10|scripts/optuna|"
     r"benchmarks\.(?:raw|search|mutation|recipe|learners|scaling --rep|"
     r"coverage|figures|kernels|profile|tuning)|"
-    r"clone .*--config (?:raw|score)|train --config original|train --config best --run-name|"
+    r"clone .*--config (?:cells|raw|score)|train --config (?:original|best --run-name)|"
     r"train --config tpu_v4_8|--init-from (?:best|second|third|fourth|five|forty|points)\.npz|"
     r"my\.yaml --init-from|--resume-run |--resume my-agent|scripts/hyper|"
-    r"evaluate checkpoints/my-run scripted --episodes)"
+    r"evaluate (?:shipped |--\S+ 2 --max-steps 20 --forbid|random --env|checkpoints/ten/)|"
+    r"evaluate checkpoints/my-run (?:scripted --episodes|checkpoints))"
 )
 
 # The first that fits a line holds.
@@ -112,7 +116,7 @@ ROWS = [
     Row(r"hackmatrix train|python scripts/train_purejaxrl", TRAIN, "done after 2 updates", PARAMS),
     Row(
         r"hackmatrix tune|python scripts/(?:optuna|hyper)",
-        "--num-trials 2 --fresh-seeds 2 --num-seeds 1",
+        "--num-trials 2 --fresh-seeds 1 --num-seeds 1",
         "best: ",
         ("**/best.yaml", "**/history.svg"),
     ),
@@ -156,12 +160,12 @@ ROWS = [
     ),
     Row(
         r"hackmatrix bench train",
-        "--num-envs 16 --num-steps 8 --epochs 1 --minibatches 1 --repeats 1",
+        "--num-envs 4 --num-steps 4 --epochs 1 --minibatches 1 --repeats 1",
         prints="steps/s",
     ),
     Row(
         r"hackmatrix bench memory",
-        "--num-envs 16 --num-steps 8 --epochs 1 --minibatches 1 --updates 1",
+        "--num-envs 4 --num-steps 4 --epochs 1 --minibatches 1 --updates 1",
         prints=r"[KM]i?B|bytes",
     ),
     Row(r"hackmatrix bench compile", "--repeats 1"),
@@ -229,7 +233,7 @@ ROWS = [
     ),
     Row(
         r"make slow",
-        env={"PYTEST_ADDOPTS": "tests/agents/networks/test_orthogonal.py"},
+        env={"PYTEST_ADDOPTS": "tests/learning/settings/test_config_file.py"},
         prints="passed",
     ),
     Row(r"make targets", writes=(".venv-targets/bin/hackmatrix",), prints=""),

@@ -20,8 +20,8 @@ import pytest
 import source_documents
 import yaml
 from documented import made_small
-from made_places import Places, copy_of_the_repository
-from paths import CONFIGS, DOCS, ROOT
+from made_places import Places, copy_of_the_repository, small_experiment
+from paths import DOCS, ROOT
 
 LISTED = yaml.safe_load((Path(__file__).parent / "source_lines.yaml").read_text())
 LINES: list[dict[str, Any]] = LISTED["lines"]
@@ -111,11 +111,9 @@ def prepare(what: str, folder: Path, places: Places) -> None:
     elif what == "experiment":
         shutil.copytree(places.made("experiment") / "experiments", folder / "experiments")
     elif what == "data":
-        shutil.copytree(places.made("data") / "data", folder / "data")
+        shutil.copytree(places.made("agent-games") / "agent-games", folder / "data")
     elif what == "config":
-        text = (CONFIGS / "train_config.yaml").read_text()
-        small = text.replace("total_timesteps: 1000000", "total_timesteps: 2048")
-        (folder / "config" / "my_experiment.yaml").write_text(small)
+        (folder / "config" / "my_experiment.yaml").write_text(small_experiment())
     elif what == "model":
         line = "python scripts/train.py --timesteps 64 --run-name MODEL_DIR --no-wandb"
         if importlib.util.find_spec("torch") is not None:

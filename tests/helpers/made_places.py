@@ -4,6 +4,7 @@ What the documents' commands need is made once, by real commands too: runs, a da
 """
 
 import functools
+import json
 import os
 import pickle
 import re
@@ -19,16 +20,18 @@ from paths import CONFIGS, DOCS, DQN, FROG, HELPERS, LINEAR, ROOT
 from quick_compilation import COMPILED_QUICKLY
 from tpu_world import FLAGS, FakeGcloud
 
+# What is compiled for these is that of the documented commands in their smallest size.
 TINY = (
     "--num-envs 4 --num-steps 4 --num-minibatches 1 --update-epochs 1 --hidden-dim 8 "
-    "--total-timesteps 800 --save-interval 20 --eval-interval 25 --eval-episodes 4 "
-    "--no-normalize-rewards --no-wandb"
+    "--total-timesteps 800 --save-interval 20 --no-wandb"
 )
+EVALUATED = f"{TINY} --eval-interval 25 --eval-episodes 4"
 CARTPOLE = """
 environment: {name: CartPole-v1, num_envs: 4}
 model: {hidden_sizes: [8, 8]}
-training: {total_timesteps: 2000, num_steps: 8, num_minibatches: 1, n_epochs: 1}
+training: {total_timesteps: 800, num_steps: 4, num_minibatches: 1, n_epochs: 1}
 """
+BUILT_IN = ("scripted", "exit", "random")
 SHIPPED = ROOT / "hackmatrix" / "agents" / "shipped" / "final_params"
 OF_THE_TESTS = ("JAX_", "XLA_", "HACKMATRIX_", "PYTHON", "PYTEST_", "WANDB_", "VIRTUAL_ENV")
 
@@ -123,27 +126,28 @@ class Places:
     def made(self, name: str) -> Path:
         """The folder of a run, a search, a data set, or a package of npm or Python."""
         makers = {
-            "my-run": f"hackmatrix train {TINY} --run-name my-run",
+            "my-run": f"hackmatrix train {EVALUATED} --run-name my-run",
+            "cart": f"hackmatrix train {TINY} --env CartPole-v1 --run-name cart",
             "ten": f"hackmatrix train {TINY} --env CartPole-v1 --num-seeds 4 --run-name ten",
             "three": f"hackmatrix train {TINY} --multi-task --task-list "
             "\"['CartPole-v1', 'Acrobot-v1', 'MountainCar-v0']\" --run-name three",
             "run-name": f"python {ROOT}/scripts/train_purejaxrl.py {TINY} --run-name run-name "
             "--total-timesteps 1600",
-            "experiment": f"python {ROOT}/train.py --config my.yaml --seed 42 --no-wandb "
-            "--output-dir experiments/my_experiment --profile --profile-step 2",
+            "experiment": f"python {ROOT}/train.py --config my_experiment.yaml --seed 42 "
+            "--no-wandb --output-dir experiments/my_experiment --profile --profile-step 1",
             "uv": "python -m pip install -q --target . uv",
             "pyodide": "npm install --silent --no-save pyodide",
             "frog": f"hackmatrix train {TINY} --env frog:Frog --run-name frog",
             "linear": f"hackmatrix train {TINY} --architecture linear:make --run-name linear",
             "agent-games": "hackmatrix data record agent-games --agent shipped --episodes 2 "
             "--max-steps 20",
-            "data": "hackmatrix data record data --agent random --env CartPole-v1 --episodes 4",
-            "tuning": "hackmatrix tune --config my.yaml --search-space space.yaml --num-trials 2 "
-            "--fresh-seeds 2",
+            "tuning": "hackmatrix tune --config my.yaml --search-space space.yaml --num-trials 1 "
+            "--num-seeds 1 --fresh-seeds 1",
         }
 
         def make(folder: Path) -> None:
             (folder / "my.yaml").write_text(CARTPOLE)
+            (folder / "my_experiment.yaml").write_text(small_experiment())
             (folder / "space.yaml").write_text("training: {learning_rate: [1.0e-3, 2.0e-3]}\n")
             for example in (FROG, LINEAR):
                 shutil.copy(example, folder)
@@ -156,7 +160,8 @@ class Places:
         for run in set(
             re.findall(r"(?:checkpoints/|--resume-run |\bgs://my-bucket/runs/)([\w-]+)", line)
         ):
-            self._copy_run(run, folder / "checkpoints" / run)
+            on_cartpole = re.search(r"train --resume \S+(?<!npz) |reproduce|verify", f"{line} ")
+            self._copy_run("cart" if on_cartpole else run, folder / "checkpoints" / run)
         if re.search(r"--latest|--log-dir|monitor$", line):
             self._copy_run("my-run", folder / "checkpoints" / "my-run")
         for path in set(re.findall(r"\btuning/cartpole/[\w/-]+", line)):
@@ -165,8 +170,6 @@ class Places:
             shutil.copytree(self.made("tuning") / "tuning", folder / "tuning")
         if re.search(r"(?:data (?:verify|export)|clone|--data) agent-games", line):
             shutil.copytree(self.made("agent-games") / "agent-games", folder / "agent-games")
-        if "--data-dir data/" in line:
-            shutil.copytree(self.made("data") / "data", folder / "data")
         for name in set(re.findall(r"\b([\w-]+\.(?:npz|onnx|pkl|yaml|json|txt))\b", line)):
             self._make_file(folder / name, line)
         if "page --export" in line or "--pyodide" in line:
@@ -178,16 +181,21 @@ class Places:
                 small = re.sub(r"total_timesteps: \S+", "total_timesteps: 1", text)
                 (folder / "tiny" / f"{name}.yaml").write_text(small)
         if re.search("compare .*--games", line):
-            agents = " ".join(re.findall(r"checkpoints/[\w-]+", line))
+            # Players of the package stand for the runs: theirs are the same columns, at once.
+            agents = dict(zip(BUILT_IN, re.findall(r"checkpoints/[\w-]+", line), strict=True))
             games = "--episodes 2 --max-steps 20 --games games.csv"
-            self.run(folder, f"hackmatrix evaluate {agents} {games}")
+            self.run(folder, f"hackmatrix evaluate {' '.join(agents)} {games}")
+            rows = (folder / "games.csv").read_text()
+            for player, run in agents.items():
+                rows = re.sub(f"^{player},", f"{run},", rows, flags=re.M)
+            (folder / "games.csv").write_text(rows)
         for example in (FROG, LINEAR, DQN):
             if f"{example.stem}:" in line:
                 shutil.copy(example, folder)
 
     def _copy_run(self, name: str, to: Path) -> None:
         """Copies a run; `a-1` has another seed than `a-0`, and `b-0` other settings."""
-        source = name if name in ("ten", "three", "frog", "linear") else "my-run"
+        source = name if name in ("cart", "ten", "three", "frog", "linear") else "my-run"
         shutil.copytree(self.made(source) / "checkpoints" / source, to)
         if number := re.search(r"\d$", name):
             text = (to / "config.yaml").read_text().replace("seed: 0\n", f"seed: {number[0]}\n")
@@ -220,7 +228,8 @@ class Places:
         elif path.name in ("my.yaml", "cartpole.yaml"):
             path.write_text(CARTPOLE)
         elif path.name == "game.json":
-            shutil.copy(DOCS / "won.json", path)
+            game = json.loads((DOCS / "won.json").read_text())
+            path.write_text(json.dumps(game | {"actions": game["actions"][:60]}))
         elif path.name == "position.txt":
             text = (DOCS / "planning.md").read_text()
             found = re.search(r"^X\. .*?^owned COL$", text, re.M | re.S)
@@ -230,6 +239,12 @@ class Places:
     @property
     def _params(self) -> Path:
         return self.made("my-run") / "checkpoints" / "my-run" / "final_params"
+
+
+def small_experiment() -> str:
+    """The settings that the documents copy, for two updates."""
+    text = (CONFIGS / "train_config.yaml").read_text()
+    return text.replace("total_timesteps: 1000000", "total_timesteps: 2048")
 
 
 def params_of_the_original() -> dict[str, object]:
