@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 from benchmarks.command import RESULTS, run_command, to_json
 from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.core import machine
-from hackmatrix.core.configs import CONFIGS
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.extras import need
+from hackmatrix.core.imports import need
 from hackmatrix.core.options import option
+from hackmatrix.core.yaml_file import CONFIGS
 from hackmatrix.learning.reporting.alarms import RETURN
 from hackmatrix.learning.reporting.console import Console
 from hackmatrix.learning.reporting.metrics import AGENTS, HIGH, LOW, Interval

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 from benchmarks.classic import curve
 from benchmarks.command import RESULTS, run_command
-from hackmatrix.agents.networks.algorithms import ALGORITHMS
+from hackmatrix.agents.networks.registry import ALGORITHMS
 from hackmatrix.core import machine
-from hackmatrix.core.configs import CONFIGS
 from hackmatrix.core.options import option
+from hackmatrix.core.yaml_file import CONFIGS
 from hackmatrix.learning.reporting.metrics import Interval
 from hackmatrix.learning.settings.config_file import read_config
 from hackmatrix.learning.settings.resolve import resolve

@@ -41,7 +41,7 @@ FILES = (
     *(GAME / "rules" / f"{name}.py" for name in TABLES),
 )
 TESTS = (
-    *(f"tests/game/rules/test_{name}.py" for name in ("rules", "stages", "chance", "limits")),
+    *(f"tests/game/rules/test_{name}.py" for name in ("rules", "chance")),
     "tests/game/rules/test_tables.py",
     *(f"tests/game/engine/test_{name}.py" for name in ("dice", "events")),
     *("-k", "python or not jax and not native"),

@@ -30,7 +30,7 @@ from hackmatrix.core.devices.mesh import (
     use_all_cores,
 )
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.extras import need
+from hackmatrix.core.imports import need
 from hackmatrix.core.options import option
 from hackmatrix.research.bench.env import EnvBench, random_actions, random_words
 from hackmatrix.research.bench.options import Options

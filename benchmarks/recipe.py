@@ -15,7 +15,7 @@ from typing import Any
 from benchmarks.command import RESULTS, run_command
 from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.extras import need
+from hackmatrix.core.imports import need
 from hackmatrix.core.options import option
 from hackmatrix.game.rules.stages import LAST_STAGE
 from hackmatrix.learning.reporting.console import Console

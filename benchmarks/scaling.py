@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from benchmarks.command import RESULTS, run_command
 from hackmatrix.core import machine
 from hackmatrix.core.devices.mesh import use_all_cores
-from hackmatrix.core.extras import need
+from hackmatrix.core.imports import need
 from hackmatrix.core.options import option
 from hackmatrix.research.bench.env import EnvBench, Speed, crowded_position
 from hackmatrix.research.bench.options import NUM_ENVS, Options

@@ -17,7 +17,7 @@ from hackmatrix.agents.roster.names import A_NETWORK, SHIPPED, resolve
 from hackmatrix.core import machine
 from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.extras import need
+from hackmatrix.core.imports import need
 from hackmatrix.core.options import option
 from hackmatrix.research.bench.options import Options
 from hackmatrix.research.evaluation.agents import agent_player

@@ -23,7 +23,7 @@ from benchmarks.command import RESULTS, run_command
 from hackmatrix.core import machine
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import option
-from hackmatrix.core.processes.python_module import python_module
+from hackmatrix.core.processes import python_module
 from hackmatrix.research.bench.options import Options
 
 _SEARCHED = {

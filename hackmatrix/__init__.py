@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from hackmatrix.core.import_order import import_after
+from hackmatrix.core.imports import import_after
 from hackmatrix.core.version import ENVIRONMENT_ID, __version__
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def make(id: str = ENVIRONMENT_ID, /, **options: Any) -> "Environment":
             your own lacks a member of `hackmatrix.environments.interface.environment.Environment`;
             or JAX is not installed.
     """
-    from hackmatrix.core.extras import need
+    from hackmatrix.core.imports import need
     from hackmatrix.core.jax_defaults import jax_defaults
     from hackmatrix.environments import registry
 
@@ -248,7 +248,7 @@ def train(
             nothing was changed.
         TypeError: there is no such setting.
     """
-    from hackmatrix.core.extras import need
+    from hackmatrix.core.imports import need
 
     need("jax", "flax")
     from hackmatrix.core import named_code
@@ -258,7 +258,7 @@ def train(
     from hackmatrix.learning.settings.config import TrainOptions
     from hackmatrix.learning.settings.config_file import default_settings, read_config
     from hackmatrix.learning.settings.resolve import resolve
-    from hackmatrix.research.evaluation.selection import make_evaluate
+    from hackmatrix.research.evaluation.jax_agents import make_evaluate
 
     folder = None if output_dir is None else Path(output_dir)
     options = TrainOptions(run_name=run_name, output_dir=folder)

@@ -120,7 +120,7 @@ LONGEST = [
     "learning/trainer/test_seeds.py",
     "learning/trainer/test_probes.py",
     "learning/trainer/test_recurrent.py",
-    "game/rules/test_stages.py",
+    "game/rules/test_rules.py",
     "agents/networks/test_cells.py",
     "learning/settings/test_devices.py",
     "environments/test_classic.py",

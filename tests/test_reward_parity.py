@@ -113,6 +113,7 @@ def test_the_process_pays_it(
     assert answer["reward"] == pytest.approx(sum(expected.values()), abs=1e-9)
 
 
+@pytest.mark.thorough
 def test_jax_pays_all_of_them() -> None:
     state = begin([set_to(position).session.game.state for _, position, *_ in CASES])
     actions = np.resize([action for *_, action, _ in CASES], GAMES)

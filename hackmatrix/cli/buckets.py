@@ -5,8 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from hackmatrix.runs.storage.address import Address, is_address
-from hackmatrix.runs.storage.bucket import check_installed
+from hackmatrix.runs.bucket import Address, check_installed, is_address
 
 AnyPath = TypeVar("AnyPath", str, Path)
 

@@ -77,8 +77,7 @@ def main(argv: list[str]) -> int:
     from hackmatrix.core.files import write_atomically
     from hackmatrix.research.comparison.curves import shared_metric
     from hackmatrix.research.comparison.equal_budgets import Comparison, table
-    from hackmatrix.research.comparison.groups import groups_of, read_groups
-    from hackmatrix.research.comparison.reference import apply_reference
+    from hackmatrix.research.comparison.groups import apply_reference, groups_of, read_groups
 
     runs, named = read_groups([_local(word) for word in options.runs])
     metric = options.metric or shared_metric(runs)

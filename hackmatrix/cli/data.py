@@ -12,19 +12,18 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
-from hackmatrix.agents.networks.architectures import OWN_NETWORK
+from hackmatrix.agents.networks.registry import OWN_NETWORK
 from hackmatrix.agents.roster import names
 from hackmatrix.cli.arguments import parse, run_subcommand
 from hackmatrix.cli.buckets import local
 from hackmatrix.cli.main import FAILED
-from hackmatrix.core.extras import need
+from hackmatrix.core.imports import need
 from hackmatrix.core.options import check, option
 from hackmatrix.core.streams import below
 from hackmatrix.learning.settings.config import MAX_SEED
 
 if TYPE_CHECKING:
-    from hackmatrix.research.datasets.folder import Writer
-    from hackmatrix.research.datasets.shard import Shard
+    from hackmatrix.research.datasets.folder import Shard, Writer
 
 _HELP = """\
 usage: hackmatrix data {record,verify,export} ...

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 from hackmatrix.cli import train
 from hackmatrix.cli.main import FAILED, exit_code
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.processes.supervisor import RESTART_ME
+from hackmatrix.core.processes import RESTART_ME
 from hackmatrix.learning.settings.config import RunConfig
 
 if TYPE_CHECKING:

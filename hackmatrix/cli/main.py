@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from hackmatrix.core.devices.failed_backend import explain
 from hackmatrix.core.errors import UserError, in_words
-from hackmatrix.core.extras import missing
+from hackmatrix.core.imports import missing
 from hackmatrix.core.jax_defaults import drop_from_environment
 from hackmatrix.core.streams import clean_output, discard_output, open_closed_streams
 from hackmatrix.core.version import __version__

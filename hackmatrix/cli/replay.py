@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from hackmatrix.cli.arguments import parse
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.extras import need
 from hackmatrix.core.files import check_writable
+from hackmatrix.core.imports import need
 from hackmatrix.core.options import check, option
 
 if TYPE_CHECKING:

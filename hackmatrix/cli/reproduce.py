@@ -8,11 +8,11 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from hackmatrix.agents.networks.architectures import OWN_NETWORK
+from hackmatrix.agents.networks.registry import OWN_NETWORK
 from hackmatrix.cli.arguments import parse
 from hackmatrix.cli.buckets import local
 from hackmatrix.cli.main import FAILED, SIGNALLED
-from hackmatrix.core.extras import need
+from hackmatrix.core.imports import need
 from hackmatrix.core.options import option
 
 _EXAMPLE = """\

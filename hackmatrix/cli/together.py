@@ -29,7 +29,7 @@ from hackmatrix.learning.reporting.console import Console
 from hackmatrix.learning.run.loop import Evaluate, train
 from hackmatrix.learning.run.schedule import SharedPrograms
 from hackmatrix.learning.settings.config import TrainConfig
-from hackmatrix.research.evaluation.selection import make_evaluate
+from hackmatrix.research.evaluation.jax_agents import make_evaluate
 
 Order = dict[str, Any]
 

@@ -17,10 +17,9 @@ from hackmatrix.cli.main import FAILED
 from hackmatrix.cloud.tpu import gcloud_lines as commands
 from hackmatrix.cloud.tpu import preparation
 from hackmatrix.cloud.tpu.costs import check_end_date, price_in_words, quota_table
-from hackmatrix.cloud.tpu.decision import decide
+from hackmatrix.cloud.tpu.decision import TpuHistory, decide
 from hackmatrix.cloud.tpu.description import Description, read_description
 from hackmatrix.cloud.tpu.gcloud import NO_GCLOUD, ErrorType, Gcloud, Trouble, what_to_do
-from hackmatrix.cloud.tpu.history import TpuHistory
 from hackmatrix.cloud.tpu.job_files import EXPORTS, export, warnings
 from hackmatrix.cloud.tpu.probe import Hosts, Queue, look, look_lines, trouble_of_line
 from hackmatrix.cloud.tpu.run import Driver, advice_for, rehearse, train

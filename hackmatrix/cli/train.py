@@ -11,21 +11,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hackmatrix.cli.arguments import as_typed, parse_explicit
 from hackmatrix.cli.main import FAILED, SIGNALLED
-from hackmatrix.core.configs import CONFIGS, config_file, describe_configs
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.extras import need
+from hackmatrix.core.imports import need
 from hackmatrix.core.options import Option, flag, options_of
-from hackmatrix.core.processes.supervisor import RESTART_ME, supervise
-from hackmatrix.core.processes.typed_command import command_name
+from hackmatrix.core.processes import RESTART_ME, command_name, supervise
 from hackmatrix.core.version import ENVIRONMENT_ID
+from hackmatrix.core.yaml_file import CONFIGS, config_file, describe_configs
 from hackmatrix.environments.registry import check_code, environment_id
 from hackmatrix.environments.task_list import TaskList
 from hackmatrix.game import native
-from hackmatrix.learning.reporting.config import ReportConfig
 from hackmatrix.learning.run.location import OpenRun, RunLocation, Values
-from hackmatrix.learning.settings.config import OPTIONS, RunConfig, TrainConfig, TrainOptions
+from hackmatrix.learning.settings.config import (
+    OPTIONS,
+    ReportConfig,
+    RunConfig,
+    TrainConfig,
+    TrainOptions,
+)
 from hackmatrix.learning.trainer.config import Course
-from hackmatrix.runs.storage.bucket import Unreachable
+from hackmatrix.runs.bucket import Unreachable
 
 if TYPE_CHECKING:
     from hackmatrix.core.devices.team import Team
@@ -282,7 +286,7 @@ def _train(
 
     from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
     from hackmatrix.learning.run.loop import train
-    from hackmatrix.research.evaluation.selection import make_evaluate
+    from hackmatrix.research.evaluation.jax_agents import make_evaluate
 
     enable_compilation_cache()
     try:

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from hackmatrix.cli.arguments import parse
 from hackmatrix.cli.main import FAILED
-from hackmatrix.core.extras import need
-from hackmatrix.research.tuning.options import TuneOptions
+from hackmatrix.core.imports import need
+from hackmatrix.research.tuning.plan import TuneOptions
 
 _EXAMPLE = """\
   hackmatrix tune --config cartpole_best --search-space space.yaml --num-trials 30

@@ -5,7 +5,7 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from hackmatrix.agents.networks.architectures import OWN_NETWORK
+from hackmatrix.agents.networks.registry import OWN_NETWORK
 from hackmatrix.agents.roster.names import (
     AN_AGENT,
     MAX_SIMULATIONS,
@@ -19,7 +19,7 @@ from hackmatrix.cli.buckets import local, local_newest
 from hackmatrix.cli.play import PageOptions, keep_products_single, show_page
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import flag, option
-from hackmatrix.runs.storage.address import is_address
+from hackmatrix.runs.bucket import is_address
 
 _AFTER_PAINT = 1.0  # seconds from a tab's connection until JAX may take the processor
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 
-from hackmatrix.core.processes.cores import num_cores
+from hackmatrix.core.processes import num_cores
 from hackmatrix.core.version import __version__
 
 

@@ -20,9 +20,8 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.interface.environment import Environment, optional_members
 from hackmatrix.integrations.gymnasium.observation_spaces import arrange_record, space_of
-from hackmatrix.research.datasets.folder import DataSet
+from hackmatrix.research.datasets.folder import DataSet, Shard
 from hackmatrix.research.datasets.jax_replay import ReplayBatch, Replayer, data_environment
-from hackmatrix.research.datasets.shard import Shard
 
 _GAMES_AT_ONCE = 64  # games whose observations are in memory
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from hackmatrix.core.extras import need
+from hackmatrix.core.imports import need
 
 COLOURS = ("#2b6cb0", "#c05621", "#2f855a", "#805ad5", "#b83280", "#718096", "#975a16", "#0987a0")
 ROW_HEIGHT = 0.25  # inches, of a panel that has a name for each row

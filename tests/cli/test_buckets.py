@@ -15,10 +15,10 @@ from made_runs import make_run as make_trained
 
 from hackmatrix.cli.main import main
 from hackmatrix.learning.run.location import RunLocation
+from hackmatrix.runs.bucket import Address
 from hackmatrix.runs.buckets import lease, mirror
 from hackmatrix.runs.buckets.plan import home_of, write_home
 from hackmatrix.runs.names import next_name
-from hackmatrix.runs.storage.address import Address
 
 pytestmark = pytest.mark.filterwarnings(LEFT_SOCKETS)
 
@@ -229,7 +229,7 @@ def test_another_trainer_of_the_run_is_refused(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from hackmatrix.runs.storage.bucket import Bucket
+    from hackmatrix.runs.bucket import Bucket
 
     monkeypatch.setattr(lease, "RENEW_SECONDS", 0.1)
     put_run(fake, make_run(tmp_path / "there", 20))

@@ -14,8 +14,10 @@ import small_runs
 from hackmatrix import ENVIRONMENT_ID
 from hackmatrix.cli.main import main
 from hackmatrix.environments.registry import MAKERS
-from hackmatrix.research.evaluation.selection import make_evaluate
+from hackmatrix.research.evaluation.jax_agents import make_evaluate
 from hackmatrix.runs.params import flat, load_params
+
+pytestmark = pytest.mark.thorough
 
 Said = dict[str, Any]
 
@@ -56,7 +58,6 @@ def results(said: Said, path: Path) -> dict[str, bool | None]:
     return {check["name"]: check["passed"] for check in said["checks"][str(path)]}
 
 
-@pytest.mark.thorough
 def test_a_whole_run_passes_and_its_evaluation_is_played_again(
     run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -79,7 +80,6 @@ def test_a_whole_run_passes_and_its_evaluation_is_played_again(
     assert results(said, run / "seed_4" / "best_params.npz")["evaluation"] is True
 
 
-@pytest.mark.thorough
 def test_damage_of_each_kind_is_found(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flipped = copy / "checkpoints" / "3"
     file = max((p for p in flipped.rglob("*") if p.is_file()), key=lambda p: p.stat().st_size)
@@ -104,7 +104,6 @@ def test_damage_of_each_kind_is_found(copy: Path, capsys: pytest.CaptureFixture[
     assert (code, results(said, path)) == (1, {"read": True, "network": False})
 
 
-@pytest.mark.thorough
 def test_params_of_another_agent_do_not_reach_the_recorded_evaluation(
     copy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -235,6 +235,7 @@ def test_agents_play_the_same_games(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "deaths by kind" in page.read_text()
 
 
+@pytest.mark.thorough
 def test_what_a_program_is_worth(capsys: pytest.CaptureFixture[str]) -> None:
     argv = ["evaluate", "scripted", "--episodes", "30", "--forbid", "row, WAIT"]
     assert main([*argv, "--json"]) == 0

@@ -8,7 +8,7 @@ import pytest
 
 from hackmatrix.cli.main import main
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.extras import EXTRAS, missing, need
+from hackmatrix.core.imports import EXTRAS, missing, need
 
 
 @pytest.mark.parametrize("module", EXTRAS)

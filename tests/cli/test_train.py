@@ -17,7 +17,7 @@ import yaml
 from hackmatrix import ENVIRONMENT_ID
 from hackmatrix.cli.main import main
 from hackmatrix.cli.train import main as train
-from hackmatrix.core.processes.typed_command import command_name
+from hackmatrix.core.processes import command_name
 from hackmatrix.core.version import __version__
 from hackmatrix.environments.registry import MAKERS
 from hackmatrix.learning.settings.config import OPTIONS, TrainConfig, TrainOptions

@@ -14,8 +14,8 @@ import pytest
 from paths import FROG, LINEAR
 
 import hackmatrix
-from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.network import make_network
+from hackmatrix.agents.networks.registry import NetworkConfig
 from hackmatrix.cli.main import main
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.registry import environment_id, make_environment

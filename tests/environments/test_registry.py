@@ -12,7 +12,7 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.environments import registry
 from hackmatrix.environments.classic import ClassicControl
 from hackmatrix.environments.hackmatrix import HackMatrixEnv
-from hackmatrix.environments.interface.spaces import Discrete
+from hackmatrix.environments.interface.environment import Discrete
 from hackmatrix.environments.registry import CLASSIC_CONTROL, environment_id, make_environment
 from hackmatrix.environments.task_list import TaskList
 
@@ -101,6 +101,7 @@ def test_without_gymnax_one_is_told_how_to_get_it(monkeypatch: pytest.MonkeyPatc
     assert refusal("CartPole-v1") == "needs gymnax: pip install 'hackmatrix[classic]'"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", first_quickly(CLASSIC_CONTROL))
 def test_what_classic_control_returns_is_what_its_spec_says(name: str) -> None:
     env: Any = hackmatrix.make(name, max_episode_steps=20)

@@ -58,6 +58,7 @@ class Hops(probes.Grid):
         return super().step(key, state, jnp.arange(self.num_actions)[action])
 
 
+@pytest.mark.thorough
 def test_actions_of_a_host_with_64_bits_are_taken() -> None:
     env = MultiTask([probes.Grid(), Hops()])
     key = jax.random.key(0)

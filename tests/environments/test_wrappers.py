@@ -16,8 +16,7 @@ from paths import FROG
 import hackmatrix
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.check import check_environment
-from hackmatrix.environments.interface.environment import optional_members
-from hackmatrix.environments.interface.spaces import Box, Discrete
+from hackmatrix.environments.interface.environment import Box, Discrete, optional_members
 from hackmatrix.environments.wrappers import (
     EnvParams,
     FloatObservations,
@@ -79,6 +78,7 @@ def assert_equal(tree: Any, other: Any) -> None:
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6), tree, other)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("wrap", WRAPPERS)
 def test_one_game_in_a_loop_is_a_mapped_one_in_a_scan(wrap: Any) -> None:
     env = wrap(Frog())
@@ -97,6 +97,7 @@ def test_one_game_in_a_loop_is_a_mapped_one_in_a_scan(wrap: Any) -> None:
         assert (wanted.shape, wanted.dtype) == (got.shape, got.dtype)
 
 
+@pytest.mark.thorough
 @environments
 def test_float_observations_are_the_features(make: Any) -> None:
     bare, env = make(), FloatObservations(make())

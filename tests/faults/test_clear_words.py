@@ -21,7 +21,7 @@ from hackmatrix.agents.roster.batch_players import network_player
 from hackmatrix.cli.main import main
 from hackmatrix.cli.train import summary
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.processes.typed_command import command_name
+from hackmatrix.core.processes import command_name
 from hackmatrix.environments.checked_report import report_of
 from hackmatrix.environments.interface.report import Column, PlayedGames
 from hackmatrix.learning.run.loop import End
@@ -30,12 +30,12 @@ from hackmatrix.learning.settings.config_file import read_config
 from hackmatrix.learning.trainer.config import Course
 from hackmatrix.learning.trainer.trainer import Trainer, TrainState
 from hackmatrix.research.evaluation.games import play
+from hackmatrix.research.evaluation.jax_agents import make_evaluate
 from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.ranking import RankedAgent, Ranking
 from hackmatrix.research.evaluation.report import Report, report_on
-from hackmatrix.research.evaluation.selection import make_evaluate
 
-pytestmark = pytest.mark.usefixtures("shared_programs")
+pytestmark = [pytest.mark.thorough, pytest.mark.usefixtures("shared_programs")]
 
 
 def test_an_interval_that_exceeds_the_run_is_told(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from recordings import lines
 
 from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.manifest import write_manifest
+from hackmatrix.core.files import write_manifest
 from hackmatrix.game.conformance.format import read_games
 from hackmatrix.learning.reporting.alarms import HealthOfAgents, parse_row
 from hackmatrix.learning.reporting.metrics import LEARNER_METRICS

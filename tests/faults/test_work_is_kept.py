@@ -17,7 +17,7 @@ from hackmatrix.learning.trainer.trainer import TrainState
 from hackmatrix.runs import checkpoints
 from hackmatrix.runs.folder import LostFolderError
 
-pytestmark = pytest.mark.usefixtures("shared_programs")
+pytestmark = [pytest.mark.thorough, pytest.mark.usefixtures("shared_programs")]
 
 
 def files_of(run: Path) -> dict[Path, bytes]:

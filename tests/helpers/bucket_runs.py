@@ -8,8 +8,8 @@ from pathlib import Path
 
 from fake_bucket import BUCKET, FakeBucket
 
-from hackmatrix.core.manifest import write_manifest
-from hackmatrix.runs.storage.address import Address
+from hackmatrix.core.files import write_manifest
+from hackmatrix.runs.bucket import Address
 
 RUN = Address(BUCKET, "runs/mine")
 PREFIX = "runs/mine/"

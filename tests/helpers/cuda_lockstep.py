@@ -17,7 +17,7 @@ import numpy as np
 from cuda_on_cpu import install
 
 from hackmatrix.agents.scripted.weights import TUNED
-from hackmatrix.core.processes.cores import num_cores
+from hackmatrix.core.processes import num_cores
 from hackmatrix.game.native import batch, cuda
 from hackmatrix.game.native.__main__ import random_actions
 from hackmatrix.game.native.layout import Games

@@ -56,7 +56,7 @@ def process_of(folder: Path, arguments: list[str]) -> BaseProcess:
             "jax",
             "orbax.checkpoint",
             "hackmatrix.learning.run.loop",
-            "hackmatrix.research.evaluation.selection",
+            "hackmatrix.research.evaluation.jax_agents",
         ]
     )
     process = context.Process(target=_train, args=(str(folder), arguments))

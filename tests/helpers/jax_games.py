@@ -13,7 +13,7 @@ import numpy as np
 
 import hackmatrix
 from hackmatrix.environments.hackmatrix import EnvState
-from hackmatrix.environments.interface.spaces import StepSpec
+from hackmatrix.environments.interface.environment import StepSpec
 from hackmatrix.game.engine.state import State
 from hackmatrix.game.jaxgame.conversion import state_from_engine
 from hackmatrix.game.rules.rewards import UNIT
@@ -28,9 +28,9 @@ observations = jax.jit(jax.vmap(ENV.observe))
 
 def begin(states: list[State]) -> EnvState:
     """Games from the Python engine's states; too few of them are played several times."""
-    made = [state_from_engine(state) for state in states]
-    repeated = [made[i % len(made)] for i in range(GAMES)]
-    batched = jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves)), *repeated)
+    places = np.arange(GAMES) % len(states)
+    made = (state_from_engine(state) for state in states)
+    batched = jax.tree.map(lambda *leaves: np.stack(leaves)[places], *made)
     nothing = jnp.zeros(GAMES, jnp.int32)
     return EnvState(batched, episode_return=nothing, episode_length=nothing)
 

@@ -10,11 +10,10 @@ import probe_environments as probes
 import pytest
 
 from hackmatrix.cli.main import main
-from hackmatrix.core.manifest import write_manifest
+from hackmatrix.core.files import write_manifest
 from hackmatrix.environments.registry import MAKERS
-from hackmatrix.research.datasets.folder import FACTS, DatasetFacts, new_data_set
+from hackmatrix.research.datasets.folder import FACTS, DatasetFacts, Shard, new_data_set
 from hackmatrix.research.datasets.jax_replay import finals_of
-from hackmatrix.research.datasets.shard import Shard
 from hackmatrix.research.evaluation.seeding import DATA
 
 GRID = "Grid-v0"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from paths import CONFIGS, ROOT
 
-from hackmatrix.core.configs import CURRICULA, config_file, describe_configs
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.yaml_file import CURRICULA, config_file, describe_configs
 from hackmatrix.environments.curriculum.levels import Curriculum
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.config_file import default_settings, read_config

@@ -17,7 +17,7 @@ from paths import DATA
 
 from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.cli.main import main
-from hackmatrix.core.processes.python_module import python_module
+from hackmatrix.core.processes import python_module
 from hackmatrix.game.engine import Game
 from hackmatrix.game.engine.replay import Replay
 from hackmatrix.game.engine.saving import state_from_dict, state_to_dict

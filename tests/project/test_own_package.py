@@ -11,7 +11,7 @@ import pytest
 from hatchling.builders.wheel import WheelBuilder
 from paths import ROOT
 
-from hackmatrix.core.processes.python_module import python_module
+from hackmatrix.core.processes import python_module
 
 COMMANDS = Path(sys.executable).parent
 CLIENT = """
@@ -58,6 +58,7 @@ def test_the_commands_find_their_own_package(foreign: Path) -> None:
     check_commands(COMMANDS, foreign)
 
 
+@pytest.mark.thorough
 def test_a_process_that_the_package_starts_finds_it(foreign: Path) -> None:
     assert said(*python_module("hackmatrix", "--version"), folder=foreign).startswith("hackmatrix")
     client = [sys.executable, "-c", CLIENT, foreign]
@@ -74,8 +75,8 @@ def test_no_other_file_starts_python_with_a_module() -> None:
     # `typed_command` prints a line and starts nothing.
     assert starting == {
         package / "cli/serve.py",
-        package / "core/processes/python_module.py",
-        package / "core/processes/typed_command.py",
+        package / "core/processes.py",
+        package / "core/processes.py",
         package / "cloud/tpu/worker.py",
     }
 

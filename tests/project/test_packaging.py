@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 from paths import CONFIGS, DOCS, ROOT
 from suites import first_quickly
 
-from hackmatrix.core.extras import EXTRAS as MODULES
+from hackmatrix.core.imports import EXTRAS as MODULES
 from hatch_build import without_relative_links
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())

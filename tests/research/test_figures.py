@@ -45,6 +45,6 @@ def test_names_keep_their_colours() -> None:
 
 
 def test_without_matplotlib_a_line_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hackmatrix.core.extras.find_spec", lambda _: None)
+    monkeypatch.setattr("hackmatrix.core.imports.find_spec", lambda _: None)
     with pytest.raises(UserError, match=r"needs matplotlib: pip install .*\[plots\]"):
         panels("title")

@@ -12,7 +12,7 @@ import orbax.checkpoint as ocp
 import pytest
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.manifest import DamagedError, write_manifest
+from hackmatrix.core.files import DamagedError, write_manifest
 from hackmatrix.runs import checkpoints
 from hackmatrix.runs.checkpoints import (
     Facts,

@@ -23,6 +23,8 @@ from wandb_server import WandbServer
 from hackmatrix.core.errors import UserError
 from hackmatrix.runs.trackers import TrackedRun, Trackers, download_run, tracker, weights_and_biases
 
+pytestmark = pytest.mark.thorough
+
 KEY = "0123456789abcdef" * 3
 NOT_LOGGED_IN = (
     "W&B: not logged in: `wandb login`, or an API key in WANDB_API_KEY, does it; "
@@ -107,7 +109,6 @@ def expected(*updates: int) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.thorough
 def test_what_is_kept_offline_is_uploaded_later(
     tmp_path: Path, server: WandbServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -214,7 +215,6 @@ def output_of(arguments: list[str]) -> str:
     return shown.decode()
 
 
-@pytest.mark.thorough
 def test_on_a_terminal_wandb_itself_prints_nothing(tmp_path: Path, server: WandbServer) -> None:
     server.refused = {"UpsertBucket"}
     (line,) = output_of(command(tmp_path, 60)).splitlines()

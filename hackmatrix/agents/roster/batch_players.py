@@ -12,7 +12,7 @@ from hackmatrix.agents.networks.policy import Policy, load_policy
 from hackmatrix.agents.roster.names import AgentName
 from hackmatrix.agents.search.model import Searcher
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.processes.cores import num_cores
+from hackmatrix.core.processes import num_cores
 from hackmatrix.environments.interface.environment import Environment, PyTree
 from hackmatrix.environments.registry import environment_id, make_environment, own_code
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hackmatrix.core.processes.cores import num_cores
+from hackmatrix.core.processes import num_cores
 from hackmatrix.game.engine.state import Ending, State
 from hackmatrix.game.native import batch
 from hackmatrix.game.native.conversion import ENDINGS, games_from_engine

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hackmatrix.agents.roster.opinion import Agent, PolicyFunction, RecurrentPolicy
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.extras import need
+from hackmatrix.core.imports import need
 from hackmatrix.core.version import ENVIRONMENT_ID
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from hackmatrix.agents.roster.opinion import Agent, Branch, SearchingPolicy
 from hackmatrix.agents.roster.position_policies import network_of
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.extras import need
+from hackmatrix.core.imports import need
 
 if TYPE_CHECKING:
     from hackmatrix.agents.search.analysis import Analyst

@@ -18,8 +18,15 @@ The numbers (`weights.py`) were found by playing.
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from hackmatrix.agents.scripted.values import future, holdings, hp_worth, next_one, standing
-from hackmatrix.agents.scripted.weights import TUNED, ScriptedWeights
+from hackmatrix.agents.scripted.weights import (
+    TUNED,
+    ScriptedWeights,
+    future,
+    holdings,
+    hp_worth,
+    next_one,
+    standing,
+)
 from hackmatrix.game.foresight.actions import can_go, enemy_turn, go, run, siphon
 from hackmatrix.game.foresight.cell_sets import ALL, BIT, NO_PATH, distances, members
 from hackmatrix.game.foresight.visible_state import VisibleState

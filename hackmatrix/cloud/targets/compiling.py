@@ -20,7 +20,7 @@ from hackmatrix.cloud.targets.chips import Target
 from hackmatrix.cloud.tpu.hardware import FAMILIES, slice_of
 from hackmatrix.core.devices.mesh import SHARDED, first_index, on_devices
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.extras import need
+from hackmatrix.core.imports import need
 from hackmatrix.environments.hackmatrix.pallas_games import one_game
 from hackmatrix.game.foresight import kernel as tactical
 from hackmatrix.game.foresight.jax_layout import tactical_words

@@ -22,7 +22,7 @@ from hackmatrix.cloud.tpu.gcloud import (
 )
 from hackmatrix.cloud.tpu.hosts import look_command
 from hackmatrix.cloud.tpu.worker import PREFIX
-from hackmatrix.core.processes.supervisor import RESTART_ME
+from hackmatrix.core.processes import RESTART_ME
 
 # --- Observed states of a TPU: of its request, of itself, its hosts and its run -------------------
 

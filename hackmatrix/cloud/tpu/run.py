@@ -12,10 +12,16 @@ from pathlib import Path
 from hackmatrix.cloud.tpu import gcloud_lines as commands
 from hackmatrix.cloud.tpu import preparation
 from hackmatrix.cloud.tpu.costs import describe_costs, price_in_words
-from hackmatrix.cloud.tpu.decision import decide
+from hackmatrix.cloud.tpu.decision import (
+    Action,
+    HistoryStep,
+    TpuHistory,
+    decide,
+    ready_seconds,
+    remember,
+)
 from hackmatrix.cloud.tpu.description import Description
 from hackmatrix.cloud.tpu.gcloud import MINUTE, ErrorType, Gcloud, Trouble
-from hackmatrix.cloud.tpu.history import Action, HistoryStep, TpuHistory, ready_seconds, remember
 from hackmatrix.cloud.tpu.hosts import train_command
 from hackmatrix.cloud.tpu.job_files import train_arguments
 from hackmatrix.cloud.tpu.probe import (

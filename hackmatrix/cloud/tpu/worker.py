@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from hackmatrix.cloud.tpu.hosts import HOST_FOLDER, SECRETS, SESSION
-from hackmatrix.core.processes.python_module import python_module
+from hackmatrix.core.processes import python_module
 
 PREFIX = "hackmatrix-tpu: "
 LINES = 200  # of the log that one look tells

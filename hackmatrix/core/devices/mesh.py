@@ -13,7 +13,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
-from hackmatrix.core.processes.cores import num_cores
+from hackmatrix.core.processes import num_cores
 
 Array = jax.Array
 

@@ -6,10 +6,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from hackmatrix.core.configs import CURRICULA, config_file
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import OptionRange, convert
-from hackmatrix.core.yaml_file import read_yaml
+from hackmatrix.core.yaml_file import CURRICULA, config_file, read_yaml
 from hackmatrix.environments.interface.metric import Metric, Over, Shown
 from hackmatrix.game.rules.board import LIMIT
 from hackmatrix.game.rules.programs import PROGRAMS

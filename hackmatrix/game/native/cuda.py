@@ -18,7 +18,7 @@ import jax
 
 from hackmatrix.core.compiled import cache_folder
 from hackmatrix.core.files import write_atomically
-from hackmatrix.core.processes.python_module import python_module
+from hackmatrix.core.processes import python_module
 from hackmatrix.game.native import _native, constants
 
 OPTIONS = (

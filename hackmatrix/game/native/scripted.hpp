@@ -330,7 +330,7 @@ inline void enemy_turn(View& visible) {
     visible.landing = visible.transmissions;
 }
 
-// --- `agents/scripted/values.py` ---
+// --- `agents/scripted/weights.py` ---
 
 constexpr double LESS_EACH = 0.4;
 

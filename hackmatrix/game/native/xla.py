@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from hackmatrix.core.processes.cores import num_cores
+from hackmatrix.core.processes import num_cores
 from hackmatrix.game.engine import state as engine
 from hackmatrix.game.engine.dice import Dice
 from hackmatrix.game.jaxgame import undo

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.extras import need
+from hackmatrix.core.imports import need
 from hackmatrix.core.jax_defaults import with_jax_defaults
 from hackmatrix.game.engine import Game
 from hackmatrix.game.engine.dice import Dice

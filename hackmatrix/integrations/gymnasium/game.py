@@ -12,8 +12,9 @@ import numpy as np
 from gymnasium import spaces
 
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.imports import need
 from hackmatrix.core.streams import below
-from hackmatrix.game.drawing import in_words
+from hackmatrix.game.drawing import draw, in_words
 from hackmatrix.game.engine.game import GameOverError
 from hackmatrix.game.engine.state import Player, State
 from hackmatrix.game.engine.training_reward import progress
@@ -22,10 +23,43 @@ from hackmatrix.game.rules.chance import EVALUATION_STREAM, MAX_WORD
 from hackmatrix.game.rules.training_reward import REWARDS
 from hackmatrix.integrations.gymnasium.backends import Mask, StepResult, make_backend
 from hackmatrix.integrations.gymnasium.observation_spaces import arrange_record, space_of
-from hackmatrix.integrations.gymnasium.pictures import PICTURES, check_render_mode, picture
-from hackmatrix.integrations.gymnasium.seeds import stream_of
 from hackmatrix.integrations.process.client import START_TIMEOUT, TIMEOUT
 from hackmatrix.ui.session.descriptions import PROGRAM_KEYS
+
+
+def stream_of(seed: int) -> int:
+    """The stream of a seed, never one of evaluations.
+
+    Args:
+        seed: at least 0. Below 2**31 it is the stream itself; of a larger one NumPy's
+            `SeedSequence`, from which Gymnasium's generators start, makes the stream.
+    """
+    if seed < EVALUATION_STREAM:
+        return seed
+    return int(np.random.SeedSequence(seed).generate_state(1)[0]) % EVALUATION_STREAM
+
+
+PICTURES = ("ansi", "rgb_array", "svg")  # those that `render` returns
+
+
+def check_render_mode(mode: str | None, modes: Sequence[str]) -> None:
+    """Raises `UserError` if a mode is not one of these, or Pillow is missing."""
+    if mode is not None and mode not in modes:
+        raise UserError(f"render_mode must be one of {', '.join(modes)}, got {mode!r}")
+    if mode == "rgb_array":
+        need("PIL")
+
+
+def picture(state: State, mode: str | None) -> Any:
+    """Text ("ansi", "svg") or uint8[H, W, 3] ("rgb_array"); None in other modes."""
+    if mode == "rgb_array":
+        from hackmatrix.game.drawing.pixels import pixels
+
+        return pixels(state)
+    if mode == "svg":
+        return draw(state)
+    return in_words(state) if mode == "ansi" else None
+
 
 _CLEAR = "\x1b[H\x1b[J"  # of a terminal
 _ARROWS = (0x40000052, 0x40000051, 0x40000050, 0x4000004F)  # pygame's: up, down, left, right

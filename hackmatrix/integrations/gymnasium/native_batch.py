@@ -6,7 +6,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from hackmatrix.core.processes.cores import num_cores
+from hackmatrix.core.processes import num_cores
 from hackmatrix.environments.hackmatrix.observations import observations_of
 from hackmatrix.game.engine.state import State
 from hackmatrix.game.native import batch

@@ -14,15 +14,14 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.extras import need
+from hackmatrix.core.imports import need
 from hackmatrix.game import native
 from hackmatrix.game.rules.actions import NUM_ACTIONS
 from hackmatrix.game.rules.chance import EVALUATION_STREAM
 from hackmatrix.game.rules.training_reward import REWARDS
 from hackmatrix.integrations.gymnasium.batches import BatchSettings, GameBatch
+from hackmatrix.integrations.gymnasium.game import PICTURES, check_render_mode, picture, stream_of
 from hackmatrix.integrations.gymnasium.observation_spaces import space_of, split
-from hackmatrix.integrations.gymnasium.pictures import PICTURES, check_render_mode, picture
-from hackmatrix.integrations.gymnasium.seeds import stream_of
 
 Masks = NDArray[np.bool_]
 

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.processes.python_module import python_module
+from hackmatrix.core.processes import python_module
 
 VARIABLE = "HACKMATRIX_BINARY"  # names the binary where no argument does
 TIMEOUT = 30.0  # seconds; an answer takes a millisecond

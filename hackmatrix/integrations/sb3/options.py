@@ -1,15 +1,32 @@
 """The options of `hackmatrix sb3`, without Stable-Baselines3, whose import takes seconds."""
 
+import contextlib
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.imports import install_command
 from hackmatrix.core.options import check, option
 from hackmatrix.game import native
 from hackmatrix.game.rules.training_reward import REWARDS
 from hackmatrix.integrations.process.client import START_TIMEOUT, TIMEOUT, VARIABLE
+
+
+@contextlib.contextmanager
+def packages() -> Iterator[None]:
+    """Turns a missing package into an error that says how to install it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "a package").partition(".")[0]
+        raise UserError(
+            f"{package} is not installed: {install_command('sb3')} brings it "
+            "(before it, `pip install torch==2.13.0` where there is only a CPU)"
+        ) from error
+
 
 Backend = Literal["python", "process", "jax", "native"]
 OF_MANY = ("jax", "native")  # these play all games in this process

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hackmatrix.core.errors import UserError, in_words
-from hackmatrix.core.extras import need
+from hackmatrix.core.imports import need
 from hackmatrix.integrations.sb3.options import OF_MANY, Sb3TrainOptions
 from hackmatrix.learning.settings.config import MAX_SEED
 from hackmatrix.runs.folder import RunFolder

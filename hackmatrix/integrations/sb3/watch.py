@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.extras import need
+from hackmatrix.core.imports import need
 from hackmatrix.game.rules.actions import ACTION_NAMES
 from hackmatrix.integrations.sb3.options import SB3WatchOptions
 

@@ -17,7 +17,7 @@ def params_of(checkpoint: CheckedCheckpoint, arrays: Mapping[str, np.ndarray]) -
 
     Args:
         checkpoint: its facts and path.
-        arrays: its arrays, see `hackmatrix.learning.run.snapshots`.
+        arrays: its arrays, see `hackmatrix.learning.run.keeper`.
     """
     facts = checkpoint.facts
     learned = _AVERAGES if any(name.startswith(_AVERAGES) for name in arrays) else _PARAMS

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 from hackmatrix.core.errors import UserError
 from hackmatrix.learning.settings.config import DEFAULT_FOLDER, TrainOptions
+from hackmatrix.runs.bucket import FIRST_PATIENCE, PATIENCE, Address, Bucket, Missing, is_address
 from hackmatrix.runs.names import PICKLES, is_checkpoint_name, next_name, update_of_name
-from hackmatrix.runs.storage.address import Address, is_address
-from hackmatrix.runs.storage.bucket import FIRST_PATIENCE, PATIENCE, Bucket, Missing
 
 if TYPE_CHECKING:
     from hackmatrix.learning.reporting.console import Console

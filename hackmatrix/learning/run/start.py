@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.manifest import DamagedError
+from hackmatrix.core.files import DamagedError
 from hackmatrix.learning.settings.config import TrainConfig, TrainOptions
 from hackmatrix.learning.settings.config_file import (
     Settings,

@@ -11,11 +11,10 @@ from typing import Any
 
 import yaml
 
-from hackmatrix.core.configs import config_file
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import convert
 from hackmatrix.core.version import ENVIRONMENT_ID
-from hackmatrix.core.yaml_file import mapping_of, read_yaml
+from hackmatrix.core.yaml_file import config_file, mapping_of, read_yaml
 from hackmatrix.environments.registry import environment_id
 from hackmatrix.learning.settings.config import OPTIONS, TrainConfig
 from hackmatrix.learning.trainer.config import AlgorithmConfig
@@ -67,7 +66,7 @@ def read_config(path: Path) -> Settings:
     """Reads the settings in a file, by name, and `batch_size` if given.
 
     Args:
-        path: of the file; or a name of `core/configs.py`, of one that comes with the package.
+        path: of the file; or a name of `core/yaml_file.py`, of one that comes with the package.
 
     Raises:
         UserError: the file can't be read or is not YAML of this form, a name is unknown or given

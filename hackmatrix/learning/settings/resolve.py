@@ -10,12 +10,11 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from hackmatrix.agents.networks.algorithms import NAMES, PPO, find_algorithm
-from hackmatrix.agents.networks.architectures import MULTI_TASK
+from hackmatrix.agents.networks.registry import MULTI_TASK, NAMES, PPO, find_algorithm
 from hackmatrix.agents.roster.names import PACKAGED
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import flag
-from hackmatrix.core.processes.cores import num_cores
+from hackmatrix.core.processes import num_cores
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.registry import environment_id
 from hackmatrix.learning.algorithms.config import CONFIG_CLASSES, config_class

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.processes.python_module import python_module
+from hackmatrix.core.processes import python_module
 from hackmatrix.environments.hackmatrix.env import HackMatrixEnv
 from hackmatrix.research.bench.options import NUM_ENVS, CompileOptions
 

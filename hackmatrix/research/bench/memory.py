@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from hackmatrix.core import machine
-from hackmatrix.core.processes.python_module import python_module
+from hackmatrix.core.processes import python_module
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.trainer.batches import with_advantages
 from hackmatrix.learning.trainer.keys import UpdateKeys

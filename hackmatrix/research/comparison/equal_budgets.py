@@ -10,8 +10,7 @@ import numpy as np
 from hackmatrix.core.errors import UserError
 from hackmatrix.research.comparison.curves import EVALUATED, Values
 from hackmatrix.research.comparison.estimates import differences, estimates, improvement, profile
-from hackmatrix.research.comparison.groups import ComparedGroup
-from hackmatrix.research.comparison.reference import Scales
+from hackmatrix.research.comparison.groups import ComparedGroup, Scales
 from hackmatrix.research.evaluation.statistics import CONFIDENCE, Estimate
 from hackmatrix.research.figures import Picture, abbreviate, colours_of, label, line, panels, svg
 

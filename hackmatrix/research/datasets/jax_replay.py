@@ -10,12 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from hackmatrix.core.manifest import DamagedError
+from hackmatrix.core.files import DamagedError
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.interface.environment import Environment, PyTree
 from hackmatrix.environments.registry import environment_id, make
 from hackmatrix.game.rules.rewards import UNIT
-from hackmatrix.research.datasets.shard import Shard
+from hackmatrix.research.datasets.folder import Shard
 from hackmatrix.research.evaluation.seeding import DATA
 
 Array = jax.Array

@@ -14,11 +14,11 @@ import numpy as np
 
 from hackmatrix.agents.roster.batch_players import player_of
 from hackmatrix.agents.roster.names import AgentName
-from hackmatrix.core.processes.cores import num_cores
+from hackmatrix.core.processes import num_cores
 from hackmatrix.core.version import ENVIRONMENT_ID
+from hackmatrix.research.datasets.folder import Shard
 from hackmatrix.research.datasets.jax_replay import data_environment, finals_of, rewards_of
 from hackmatrix.research.datasets.python_replay import play_plain
-from hackmatrix.research.datasets.shard import Shard
 from hackmatrix.research.evaluation.games import EvaluationGames
 from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.plain_games import PlainGame, on_all_cores

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.game.rules.rewards import UNIT
-from hackmatrix.research.datasets.folder import DataSet, DatasetFacts
+from hackmatrix.research.datasets.folder import DataSet, DatasetFacts, Shard
 from hackmatrix.research.datasets.jax_replay import (
     ReplayBatch,
     Replayer,
@@ -20,7 +20,6 @@ from hackmatrix.research.datasets.jax_replay import (
     finals_of,
 )
 from hackmatrix.research.datasets.python_replay import Difference, OracleGame, first_difference
-from hackmatrix.research.datasets.shard import Shard
 from hackmatrix.research.evaluation.plain_games import on_all_cores
 
 _GAMES_AT_ONCE = 1024

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from hackmatrix.agents.roster.names import AgentName
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.extras import are_installed, install_command, need
+from hackmatrix.core.imports import are_installed, install_command, need
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.registry import environment_id
 from hackmatrix.game import native

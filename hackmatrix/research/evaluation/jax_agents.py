@@ -1,19 +1,29 @@
-"""Games of agents in JAX: networks, searches, functions, random play of any environment."""
+"""Games of agents in JAX: networks, searches, functions, random play; also during training."""
 
 from collections.abc import Callable, Collection
 from typing import Any
 
+from hackmatrix.agents.networks.network import Network
 from hackmatrix.agents.networks.policy import Policy
-from hackmatrix.agents.roster.batch_players import Seated, function_player, player_of, seat_of
+from hackmatrix.agents.networks.registry import find_algorithm
+from hackmatrix.agents.roster.batch_players import (
+    Seated,
+    function_player,
+    network_player,
+    player_of,
+    seat_of,
+)
 from hackmatrix.agents.roster.names import AgentName
 from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.jax_defaults import with_jax_defaults
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.checked_report import report_of
-from hackmatrix.environments.interface.environment import optional_members
+from hackmatrix.environments.interface.environment import Environment, PyTree, optional_members
 from hackmatrix.environments.registry import environment_id, make
-from hackmatrix.research.evaluation.games import EvaluationGames
+from hackmatrix.learning.run.loop import Evaluate
+from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.research.evaluation.games import SELECTION, EvaluationGames
 from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.plain_games import PlayedReplay, replays
 from hackmatrix.research.evaluation.report import Play, Report, report_on
@@ -92,3 +102,26 @@ def _play(seated: Seated, limits: Limits) -> Play:
         return report_on(report_of(env, results.games), results.games, which, accounts)
 
     return play
+
+
+def make_evaluate(env: Environment, network: Network, config: TrainConfig) -> Evaluate:
+    """The function that evaluates params, for `hackmatrix.learning.run.loop.train`.
+
+    It plays `--eval-episodes` games, always the same ones, with sampled actions, or with the most
+    probable ones where the algorithm means it so: neither games of the training nor those of
+    `hackmatrix evaluate`.
+    """
+    report = make_report(env, network, config)
+    return lambda params: report(params).means()
+
+
+def make_report(
+    env: Environment, network: Network, config: TrainConfig
+) -> Callable[[PyTree], Report]:
+    """The function that plays the games of `make_evaluate` with some params and reports on them."""
+    greedy = find_algorithm(config.learning.algorithm).greedy
+    player = network_player("", network, None, greedy=greedy)
+    games = EvaluationGames(
+        env, player, Limits(config.report.eval_episodes, config.run.seed, first=SELECTION)
+    )
+    return games.report

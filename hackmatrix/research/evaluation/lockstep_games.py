@@ -9,8 +9,8 @@ import numpy as np
 from hackmatrix.agents.networks.numpy_forward import forward_pass
 from hackmatrix.agents.networks.policy import Policy, load_policy
 from hackmatrix.agents.roster.opinion import weigh
-from hackmatrix.core.extras import need
-from hackmatrix.core.processes.cores import num_cores
+from hackmatrix.core.imports import need
+from hackmatrix.core.processes import num_cores
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.hackmatrix.observations import observations_of
 from hackmatrix.game import native

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hackmatrix.agents.scripted.weights import TUNED
-from hackmatrix.core.processes.cores import num_cores
+from hackmatrix.core.processes import num_cores
 from hackmatrix.game.native.batch import scripted_actions
 from hackmatrix.game.rules.actions import NUM_ACTIONS
 from hackmatrix.game.rules.chance import EVALUATION_STREAM

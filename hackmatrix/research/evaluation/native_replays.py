@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from hackmatrix.core.processes.cores import num_cores
+from hackmatrix.core.processes import num_cores
 from hackmatrix.game.engine.state import Ending
 from hackmatrix.game.native.batch import reset, step
 from hackmatrix.game.native.conversion import ENDINGS, state_to_engine

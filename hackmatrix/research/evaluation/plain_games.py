@@ -14,7 +14,7 @@ from multiprocessing import get_context, parent_process
 from typing import NamedTuple, TypeVar
 
 from hackmatrix.agents.roster.built_in import BUILT_IN
-from hackmatrix.core.processes.cores import num_cores
+from hackmatrix.core.processes import num_cores
 from hackmatrix.core.streams import below
 from hackmatrix.game import native
 from hackmatrix.game.engine.state import State

@@ -10,8 +10,8 @@ import numpy as np
 
 from hackmatrix.agents.networks.policy import Policy
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.extras import are_installed, need
-from hackmatrix.core.processes.cores import num_cores
+from hackmatrix.core.imports import are_installed, need
+from hackmatrix.core.processes import num_cores
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.hackmatrix.observations import check_observation, observations_of
 from hackmatrix.environments.registry import environment_id

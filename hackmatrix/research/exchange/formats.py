@@ -10,8 +10,8 @@ import numpy as np
 
 from hackmatrix.agents.networks.cells_forward import EPSILON
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.extras import need
 from hackmatrix.core.files import write_atomically
+from hackmatrix.core.imports import need
 from hackmatrix.runs.names import PICKLES
 from hackmatrix.runs.params import (
     FORMAT,

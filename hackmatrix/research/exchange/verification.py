@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.manifest import DamagedError
+from hackmatrix.core.files import DamagedError
 from hackmatrix.learning.run.checkpoint_params import params_of
 from hackmatrix.research.exchange.contents import params_at
 from hackmatrix.runs.checkpoints import SCORE, check_checkpoint, score_in
@@ -138,7 +138,7 @@ def _evaluation(agent: Exported, seed: int | None, which: str) -> Check:
 def _player(config: "TrainConfig") -> "Callable[[Any], Report]":
     """A function that plays the games of a run's evaluations."""
     from hackmatrix.agents.networks.network import make_network
-    from hackmatrix.research.evaluation.selection import make_report
+    from hackmatrix.research.evaluation.jax_agents import make_report
 
     env = config.environment.make()
     return make_report(env, make_network(env, config.network), config)

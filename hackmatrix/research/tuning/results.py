@@ -14,7 +14,7 @@ from optuna.distributions import CategoricalDistribution
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from hackmatrix.core.files import write_atomically
-from hackmatrix.core.processes.typed_command import command_name
+from hackmatrix.core.processes import command_name
 from hackmatrix.research.figures import COLOURS, ROW_HEIGHT, label, line, name_rows, panels, svg
 from hackmatrix.research.tuning.plan import SearchPlan, best_yaml
 from hackmatrix.research.tuning.retraining import DEFAULT, Fresh

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hackmatrix.core.files import open_no_link
-from hackmatrix.core.processes.python_module import python_module
+from hackmatrix.core.processes import python_module
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.research.tuning.training import GRACE, Start, arguments, training
 

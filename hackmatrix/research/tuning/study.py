@@ -20,8 +20,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import IntegrityError, ProgrammingError, SQLAlchemyError
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.research.tuning.options import TuneOptions, without_password
-from hackmatrix.research.tuning.plan import SearchPlan
+from hackmatrix.research.tuning.plan import SearchPlan, TuneOptions, without_password
 from hackmatrix.research.tuning.space import grid_points
 from hackmatrix.runs.folder import TRIALS
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hackmatrix.core.files import open_no_link, write_atomically
-from hackmatrix.core.processes.python_module import python_module
+from hackmatrix.core.processes import python_module
 from hackmatrix.learning.reporting.alarms import ROW_KEY, SPEED
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.config_file import dump_config

@@ -15,8 +15,7 @@ from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.research.comparison.curves import NoMetricError
 from hackmatrix.research.comparison.estimates import interquartile_mean
 from hackmatrix.research.tuning import study as studies
-from hackmatrix.research.tuning.options import TuneOptions
-from hackmatrix.research.tuning.plan import SearchPlan
+from hackmatrix.research.tuning.plan import SearchPlan, TuneOptions
 from hackmatrix.research.tuning.training import (
     TRIES,
     Moment,

@@ -16,14 +16,13 @@ from typing import Any
 
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.version import ENVIRONMENT_ID
+from hackmatrix.runs.bucket import FIRST_PATIENCE, PATIENCE, Address, Bucket, Missing, Object
 from hackmatrix.runs.buckets.fetch import fetch_files
 from hackmatrix.runs.buckets.plan import checkpoint_of, half_checkpoints, is_mirrored
 from hackmatrix.runs.checkpoints import plays_hackmatrix
 from hackmatrix.runs.folder import CONFIG
 from hackmatrix.runs.metrics_file import METRICS_FILE
 from hackmatrix.runs.names import is_checkpoint_name
-from hackmatrix.runs.storage.address import Address
-from hackmatrix.runs.storage.bucket import FIRST_PATIENCE, PATIENCE, Bucket, Missing, Object
 
 MOST_RUNS = 24  # of a folder of runs, the newest
 

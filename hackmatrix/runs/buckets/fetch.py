@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.files import PARTIAL, write_atomically
-from hackmatrix.core.manifest import NAME as MANIFEST
-from hackmatrix.core.manifest import DamagedError, check_manifest
+from hackmatrix.core.files import NAME as MANIFEST
+from hackmatrix.core.files import PARTIAL, DamagedError, check_manifest, write_atomically
+from hackmatrix.runs.bucket import Bucket, Missing, Object, Unreachable, checksum
 from hackmatrix.runs.buckets.plan import (
     checkpoint_of,
     half_checkpoints,
@@ -19,7 +19,6 @@ from hackmatrix.runs.buckets.plan import (
 )
 from hackmatrix.runs.checkpoints import FOLDER, checkpoints_of, is_whole
 from hackmatrix.runs.folder import CONFIG
-from hackmatrix.runs.storage.bucket import Bucket, Missing, Object, Unreachable, checksum
 
 _TRIES = 4  # at an object that is written while it is read
 

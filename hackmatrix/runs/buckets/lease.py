@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.runs.storage.bucket import Bucket, BucketError, Changed, Missing, Unreachable
+from hackmatrix.runs.bucket import Bucket, BucketError, Changed, Missing, Unreachable
 
 NAME = "lease.json"
 SECONDS = 60.0

@@ -14,8 +14,9 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.manifest import NAME as MANIFEST
-from hackmatrix.core.manifest import names_in
+from hackmatrix.core.files import NAME as MANIFEST
+from hackmatrix.core.files import names_in
+from hackmatrix.runs.bucket import Bucket, Changed, Object, checksum
 from hackmatrix.runs.buckets.lease import Lease, LeaseLost
 from hackmatrix.runs.buckets.plan import (
     Generations,
@@ -33,7 +34,6 @@ from hackmatrix.runs.buckets.plan import (
 from hackmatrix.runs.checkpoints import FOLDER, checkpoints_of, read_facts
 from hackmatrix.runs.folder import CONFIG, HOME, Identity, LostFolderError, lacks_row
 from hackmatrix.runs.metrics_file import METRICS_FILE, last_update, length_until
-from hackmatrix.runs.storage.bucket import Bucket, Changed, Object, checksum
 
 LOOK_SECONDS = 3.0  # between two looks at the folder
 ROWS_SECONDS = 30.0  # between two uploads of rows and logs, which grow all the time

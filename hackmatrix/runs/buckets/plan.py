@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
+from hackmatrix.core.files import NAME as MANIFEST
 from hackmatrix.core.files import write_atomically
-from hackmatrix.core.manifest import NAME as MANIFEST
+from hackmatrix.runs.bucket import Address
 from hackmatrix.runs.buckets import lease
 from hackmatrix.runs.checkpoints import FOLDER
 from hackmatrix.runs.folder import CONFIG, HOME, STARTS
 from hackmatrix.runs.metrics_file import METRICS_FILE
-from hackmatrix.runs.storage.address import Address
 
 _OF_WANDB = "wandb"  # folder of what Weights & Biases uploads itself
 _CHECKPOINT = re.compile(rf"{FOLDER}/(\d+)/.+")

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.manifest import NAME as MANIFEST
+from hackmatrix.core.files import NAME as MANIFEST
+from hackmatrix.runs.bucket import Bucket, Object, checksum
 from hackmatrix.runs.buckets.fetch import Objects, Say, fetch_run, run_objects
 from hackmatrix.runs.buckets.plan import (
     Generations,
@@ -25,7 +26,6 @@ from hackmatrix.runs.checkpoints import FOLDER, checkpoints_of, is_whole
 from hackmatrix.runs.exports import later_exports
 from hackmatrix.runs.folder import CONFIG, STARTS, RunFolder, starts_in
 from hackmatrix.runs.metrics_file import METRICS_FILE, Row, rows_in
-from hackmatrix.runs.storage.bucket import Bucket, Object, checksum
 
 
 class Side(NamedTuple):

@@ -13,8 +13,8 @@ from typing import Any
 
 from hackmatrix.core.compiled.cache_folder import default_folder
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.extras import install_command
 from hackmatrix.core.files import write_atomically
+from hackmatrix.core.imports import install_command
 from hackmatrix.runs.checkpoints import checkpoints_of
 from hackmatrix.runs.trackers.tracker import Say, TrackedRun, Unavailable, one_line
 

@@ -207,7 +207,7 @@ def _agent(agent: AgentName) -> tuple[dict[str, Any], bytes]:
 def _python(settings: dict[str, Any], weights: bytes) -> bytes:
     """The modules that a session is made of, and the agent's files, as a zip file."""
     root = Path(__file__).parents[2]
-    core = ("errors", "import_order", "integers", "version")
+    core = ("errors", "imports", "integers", "version")
     names = (*(f"core/{name}" for name in core), *(f"{package}/__init__" for package in _PACKAGES))
     modules = [root / f"{name}.py" for name in ("__init__", *names)]
     modules += [path for room in _ROOMS for path in sorted((root / room).glob("*.py"))]

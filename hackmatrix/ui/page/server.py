@@ -20,9 +20,7 @@ from hackmatrix.game.rules.stages import LAST_STAGE, MAX_HP
 from hackmatrix.ui.session.descriptions import PROGRAM_KEYS, PROGRAM_WORDS
 from hackmatrix.ui.session.how_to_play import RULES
 from hackmatrix.ui.session.session import Session
-from hackmatrix.ui.web.files import files_in
-from hackmatrix.ui.web.guard import Guard
-from hackmatrix.ui.web.server import give
+from hackmatrix.ui.web.server import Guard, files_in, give
 
 MOST_SESSIONS = 64
 _PER_SECOND = 120  # messages of a tab

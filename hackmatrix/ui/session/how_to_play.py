@@ -13,8 +13,7 @@ from hackmatrix.game.rules.board import CELLS, CROSS, SIZE, Content
 from hackmatrix.game.rules.enemies import EnemyType
 from hackmatrix.game.rules.programs import ProgramId
 from hackmatrix.ui.session.lessons import FUNDS, data_block, enemy, program_block, room
-from hackmatrix.ui.session.position_data import marks_json
-from hackmatrix.ui.session.visible_events import visible_events
+from hackmatrix.ui.session.position_data import marks_json, visible_events
 
 _RIGHT = 3
 _WAIT = FIRST_PROGRAM + ProgramId.WAIT

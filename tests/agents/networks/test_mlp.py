@@ -20,6 +20,7 @@ def test_layers_are_named_trunk_then_logits_then_value(hidden_dim: int, num_laye
     assert shapes == [*trunk, (hidden_dim, 28), (hidden_dim, 1)]
 
 
+@pytest.mark.thorough
 def test_the_first_policy_is_nearly_uniform_and_weights_are_orthogonal() -> None:
     network = ActorCritic(28)
     params = jax.jit(network.init)(jax.random.key(0), FEATURES)

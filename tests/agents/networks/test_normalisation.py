@@ -5,12 +5,15 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import hackmatrix
 from hackmatrix.agents.networks.feature_network import FeatureNetwork
 from hackmatrix.agents.networks.mlp import ActorCritic
 from hackmatrix.agents.networks.normalisation import EPSILON, FeatureScale
 from hackmatrix.game.rules.observation import RECORD_SIZE
+
+pytestmark = pytest.mark.thorough
 
 RANDOM = np.random.default_rng(0)
 FEATURES = 5

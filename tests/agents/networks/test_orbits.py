@@ -29,6 +29,7 @@ def test_sums_have_the_signs_of_their_characters() -> None:
     assert both == [abs(1 - 2 - 4 + 8), 1024 - 512]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("ways", [WAYS, WAYS[:1], np.arange(4)[None]], ids=["two", "one", "none"])
 def test_products_with_sums_are_those_with_mirrored_weights(ways: np.ndarray) -> None:
     rng = np.random.default_rng(0)

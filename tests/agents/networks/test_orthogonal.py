@@ -9,9 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hackmatrix.agents.networks.orthogonal import _orthonormal, orthogonal
+from hackmatrix.agents.networks.mlp import _orthonormal, orthogonal
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("shape", [(30, 20), (20, 30), (7, 1)])
 def test_they_are_those_of_jax(shape: tuple[int, int]) -> None:
     made = jax.jit(orthogonal, static_argnums=1)(jax.random.key(2), shape, 3.0)
@@ -34,7 +35,7 @@ _MAKE = """
 import os, sys
 os.sched_setaffinity(0, eval(sys.argv[1]))
 import jax
-from hackmatrix.agents.networks.orthogonal import orthogonal
+from hackmatrix.agents.networks.mlp import orthogonal
 made = jax.jit(orthogonal, static_argnums=1)(jax.random.key(0), (485, 256))
 sys.stdout.buffer.write(bytes(jax.device_get(made).data))
 """

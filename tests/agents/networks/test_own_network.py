@@ -11,8 +11,8 @@ import pytest
 from paths import HELPERS, LINEAR
 
 import hackmatrix
-from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.network import make_network
+from hackmatrix.agents.networks.registry import NetworkConfig
 from hackmatrix.agents.roster.position_policies import load
 from hackmatrix.cli.main import main
 from hackmatrix.core import named_code
@@ -27,7 +27,7 @@ TINY = [
     *("--no-wandb", "--no-tensorboard"),
 ]
 
-pytestmark = pytest.mark.usefixtures("folder")
+pytestmark = [pytest.mark.thorough, pytest.mark.usefixtures("folder")]
 
 
 @pytest.fixture

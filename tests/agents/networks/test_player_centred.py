@@ -16,8 +16,8 @@ from lockstep_starts import rich
 
 import hackmatrix
 from hackmatrix.agents.networks import player_centred
-from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.network import make_network
+from hackmatrix.agents.networks.registry import NetworkConfig
 from hackmatrix.agents.networks.rows import DEFINITION, DIRECTION_ROWS, PLAYER_ROWS, rows_of
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.hackmatrix.observations import observations_of, records_of_features
@@ -43,6 +43,7 @@ def tables() -> tuple[np.ndarray, np.ndarray]:
     return player, direction
 
 
+@pytest.mark.thorough
 def test_sums_and_gradients_are_those_of_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """By the native engine, where it is there, and by XLA.
 
@@ -79,6 +80,7 @@ def test_sums_and_gradients_are_those_of_the_rows(monkeypatch: pytest.MonkeyPatc
         assert not other[0].any()  # row 0 is none
 
 
+@pytest.mark.thorough
 def test_accelerators_do_without_the_native_engine() -> None:
     def loss(weights: Any) -> Any:
         return sum(x.sum() for x in player_centred.sum_rows(jnp.asarray(records()), *weights))
@@ -106,6 +108,7 @@ def no_sums(records: Any, player: Any, direction: Any) -> Any:
     return jnp.zeros((games, player.shape[1])), jnp.zeros((games, 4, direction.shape[1]))
 
 
+@pytest.mark.thorough
 def test_answers_are_the_same_under_vmap_and_of_features(monkeypatch: pytest.MonkeyPatch) -> None:
     if native.available:  # what is for other platforms takes seconds to trace
         for name in ("_gathered_sums", "_counted_sums"):

@@ -13,9 +13,9 @@ import pytest
 from small_runs import config_in, run_of
 
 import hackmatrix
-from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.network import encode_observations, make_network, sharing_of
 from hackmatrix.agents.networks.policy import load_policy
+from hackmatrix.agents.networks.registry import NetworkConfig
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.interface.environment import Reflections
 from hackmatrix.learning.algorithms.config import PPOConfig

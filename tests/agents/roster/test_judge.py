@@ -12,6 +12,8 @@ from hackmatrix.game.rules.stages import LAST_STAGE
 from hackmatrix.ui.session.navigation import line, surprises
 from hackmatrix.ui.session.session import Session
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture(scope="module")
 def won() -> Session:

@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.network import make_network
 from hackmatrix.agents.networks.policy import load_policy
+from hackmatrix.agents.networks.registry import NetworkConfig
 from hackmatrix.agents.roster import position_policies as policies
 from hackmatrix.agents.roster.names import resolve
 from hackmatrix.agents.roster.opinion import RecurrentPolicy
@@ -23,6 +23,8 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.environments.registry import make_environment
 from hackmatrix.game.engine import Game
 from hackmatrix.runs.params import save_params
+
+pytestmark = pytest.mark.thorough
 
 MLP = NetworkConfig(hidden_dim=8)
 

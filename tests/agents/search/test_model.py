@@ -13,9 +13,9 @@ from lockstep_starts import rich
 from look_alikes import beside_a_hidden_cryptog, other_secrets, rich_game
 
 from hackmatrix.agents import shipped
-from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.network import make_network
 from hackmatrix.agents.networks.policy import Policy, load_policy
+from hackmatrix.agents.networks.registry import NetworkConfig
 from hackmatrix.agents.roster.batch_players import search_player
 from hackmatrix.agents.search.analysis import Analyst
 from hackmatrix.agents.search.model import Searcher, weight_of_returns
@@ -45,6 +45,7 @@ def policy(**run: object) -> Policy:
     return Policy(Path("it.npz"), params, NETWORK, "HackMatrix-v1", "tactical", about)
 
 
+@pytest.mark.thorough
 def test_values_must_be_in_units_of_the_reward() -> None:
     runs: list[dict[str, object]] = [{}, {**RUN, "normalize_rewards": True}]
     for run in runs:
@@ -104,6 +105,7 @@ def test_what_a_player_can_not_see_changes_nothing_that_is_found() -> None:
     assert compared > 20
 
 
+@pytest.mark.thorough
 def test_crash_beside_a_hidden_cryptog_is_no_lost_game() -> None:
     game = beside_a_hidden_cryptog()
     crash = FIRST_PROGRAM + ProgramId.CRASH

@@ -116,6 +116,7 @@ def walked() -> Walked:
     return Walked(*_searched(_walk(), SETTINGS, valid), valid)
 
 
+@pytest.mark.thorough
 def test_an_action_that_a_made_up_game_does_not_allow_returns_the_value_of_the_position() -> None:
     def step(walker: Walker, actions: Array) -> tuple[Array, Walker, Array, Array]:
         cell, after, pay, ended = _step(walker, actions)
@@ -187,6 +188,7 @@ def test_a_return_is_the_mean_of_the_estimates_after_each_move() -> None:
         np.testing.assert_allclose(found.totals[start], [expected, expected], rtol=1e-6)
 
 
+@pytest.mark.thorough
 def test_actions_are_compared_in_the_same_worlds_by_the_same_chance() -> None:
     """The last action does what the first one does, so it brings the same."""
 
@@ -229,6 +231,7 @@ def _coin() -> Model:
     return _walk()._replace(imagine=imagine, step=step, valid=valid)
 
 
+@pytest.mark.thorough
 def test_a_coin_can_not_be_foreseen_and_the_network_weighs_in() -> None:
     """In any one imagined world, guessing might win; over many of them, it is worth nothing.
 

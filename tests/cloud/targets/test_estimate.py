@@ -7,7 +7,7 @@ from hackmatrix.cloud.targets.chips import CHIPS, target_of
 from hackmatrix.cloud.targets.compiling import CompiledProgram
 from hackmatrix.cloud.targets.estimate import COSTS, TargetReport
 from hackmatrix.cloud.targets.hlo import HloEvent
-from hackmatrix.core import extras
+from hackmatrix.core import imports
 from hackmatrix.learning.settings.config import TrainConfig
 
 GB = 10**9
@@ -101,7 +101,7 @@ def test_the_report_says_what_it_assumes_and_what_it_costs() -> None:
 def test_a_missing_compiler_is_one_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(extras, "find_spec", lambda _: None)
+    monkeypatch.setattr(imports, "find_spec", lambda _: None)
     assert main(["bench", "target", "v4-8"]) == 2
     needs = "needs libtpu: pip install 'hackmatrix[targets]'"
     assert capsys.readouterr() == ("", f"hackmatrix bench: error: {needs}\n")

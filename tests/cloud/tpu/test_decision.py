@@ -6,9 +6,8 @@ import datetime
 import pytest
 
 from hackmatrix.cloud.tpu import decision
-from hackmatrix.cloud.tpu.decision import decide
+from hackmatrix.cloud.tpu.decision import Action, HistoryStep, TpuHistory, decide, remember
 from hackmatrix.cloud.tpu.gcloud import ErrorType, Trouble
-from hackmatrix.cloud.tpu.history import Action, HistoryStep, TpuHistory, remember
 from hackmatrix.cloud.tpu.probe import Hosts, Observed, Queue, TpuNode, TpuRun
 
 READY = Observed(queue=Queue.ACTIVE, node=TpuNode.READY, hosts=Hosts.TRAINING)

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from tpu_world import RUN, FakeGcloud, GcloudInProcess, action_of
 
+from hackmatrix.cloud.tpu.decision import TpuHistory
 from hackmatrix.cloud.tpu.description import Description
-from hackmatrix.cloud.tpu.history import TpuHistory
 from hackmatrix.cloud.tpu.run import Driver
 
 pytestmark = pytest.mark.thorough

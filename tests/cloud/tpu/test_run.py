@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tpu_world import RUN, FakeGcloud, GcloudInProcess
 
+from hackmatrix.cloud.tpu.decision import TpuHistory
 from hackmatrix.cloud.tpu.description import Description
-from hackmatrix.cloud.tpu.history import TpuHistory
 from hackmatrix.cloud.tpu.run import Driver
 
 NOON = datetime.datetime(2026, 11, 22, 12, tzinfo=datetime.UTC)

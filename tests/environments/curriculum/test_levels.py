@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from hackmatrix.cli.main import main
-from hackmatrix.core.configs import CURRICULA
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.yaml_file import CURRICULA
 from hackmatrix.environments.curriculum.levels import Advance, Curriculum, Level, Span
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.config_file import dump_config, read_config

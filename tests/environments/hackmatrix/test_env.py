@@ -12,7 +12,7 @@ import pytest
 
 import hackmatrix
 from hackmatrix.environments.hackmatrix import EnvState, HackMatrixEnv
-from hackmatrix.environments.interface.spaces import Box, StepSpec
+from hackmatrix.environments.interface.environment import Box, StepSpec
 from hackmatrix.game import native
 from hackmatrix.game.engine import Game
 from hackmatrix.game.engine.fields import IllegalStateError
@@ -73,6 +73,7 @@ def started(env: HackMatrixEnv) -> tuple[jax.Array, EnvState]:
     return start(env)
 
 
+@pytest.mark.thorough
 def test_every_step_of_random_games_is_as_the_spec_says(
     env: HackMatrixEnv, step: Any, started: Any
 ) -> None:

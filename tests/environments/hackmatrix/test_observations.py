@@ -64,6 +64,7 @@ def test_it_is_what_reset_step_and_observe_return(name: str, records: list[np.nd
     assert (records[1][0] != records[2][0]).any()  # another game has begun
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["compact", "tactical", "planes"])
 def test_the_spec_says_so_and_features_are_the_numbers_in_a_row(name: str) -> None:
     env = hackmatrix.make(observation=name)

@@ -14,7 +14,7 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.environments.config import EnvironmentConfig
 from hackmatrix.environments.hackmatrix import HackMatrixEnv
 from hackmatrix.environments.hackmatrix.training_reward import progress
-from hackmatrix.environments.interface.spaces import StepSpec
+from hackmatrix.environments.interface.environment import StepSpec
 from hackmatrix.game.engine import Game
 from hackmatrix.game.engine.state import Player
 from hackmatrix.game.engine.text import state_from_text

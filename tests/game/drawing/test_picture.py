@@ -157,6 +157,7 @@ def test_row_5_is_on_top() -> None:
     assert cells[5].x - cells[0].x == 500
 
 
+@pytest.mark.thorough
 @settings(max_examples=30)
 @given(legal_states(ended=True))
 def test_every_piece_of_any_state_is_drawn(data: Data) -> None:

@@ -117,6 +117,7 @@ def pairs(step: Words) -> list[tuple[int, int]]:
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", NEIGHBOURS)
 def test_neighbours_are_not_correlated(name: str) -> None:
     found = pairs(NEIGHBOURS[name])

@@ -24,6 +24,8 @@ from hackmatrix.game.rules.enemies import EnemyType
 from hackmatrix.game.rules.programs import PROGRAMS
 from hackmatrix.game.rules.stages import START_BONUSES
 
+pytestmark = pytest.mark.thorough
+
 LIKELY = 1e-4
 GAMES = 3_000
 V, D, G, C = EnemyType

@@ -14,6 +14,8 @@ from hackmatrix.game.engine.game import Game
 from hackmatrix.game.jaxgame import batch
 from hackmatrix.game.jaxgame.conversion import state_from_engine
 
+pytestmark = pytest.mark.thorough
+
 GAMES = 12
 
 

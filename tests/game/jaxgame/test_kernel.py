@@ -66,6 +66,7 @@ def test_games_with_masks_and_bytes_of_a_kernel() -> None:
     same(made, (np.asarray(rows) ^ flips).view(np.int8))
 
 
+@pytest.mark.thorough
 def test_what_mosaic_does_not_take_is_put_otherwise() -> None:
     numbers = jnp.arange(BLOCK, dtype=jnp.int32) % 50 - 3
 

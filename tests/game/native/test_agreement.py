@@ -33,6 +33,7 @@ def check_actions(state: State, actions: range | list[int]) -> None:
         assert state_to_dict(after[place]) == wanted, shown
 
 
+@pytest.mark.thorough
 @settings(max_examples=15, phases=(Phase.explicit, Phase.generate))
 @given(legal_states())
 def test_any_legal_state_and_any_action(data: dict) -> None:

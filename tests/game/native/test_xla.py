@@ -28,6 +28,7 @@ def test_reset_and_observe() -> None:
         np.testing.assert_array_equal(got, wanted)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("settings", [{}, {"max_episode_steps": 9, "progress": True}])
 def test_a_scan(settings: dict[str, Any]) -> None:
     """A jitted `lax.scan` of steps."""

@@ -52,6 +52,7 @@ def test_both_ways_are_their_own_inverse_and_commute() -> None:
         np.testing.assert_array_equal(rows[columns], columns[rows])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("axis", AXES)
 def test_the_layout_tactical_of_a_mirrored_board_is_mirrored(axis: int) -> None:
     rng = random.Random(5)

@@ -10,6 +10,8 @@ import pytest
 import hackmatrix
 from hackmatrix.game.engine.game import GameOverError
 
+pytestmark = pytest.mark.thorough
+
 ID = hackmatrix.ENVIRONMENT_ID
 
 

@@ -141,6 +141,7 @@ def close(one: Any, other: Any) -> bool:
     return np.allclose(one, other, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("mode", "limit", "options"),
     [

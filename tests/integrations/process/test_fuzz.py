@@ -12,6 +12,8 @@ import pytest
 
 from hackmatrix.integrations.process.session import ProcessSession
 
+pytestmark = pytest.mark.thorough
+
 VALID, INTERNAL = b"getValidActions", b"getInternalState"
 ACTIONS = ["reset", "step", "getValidActions", "setState", "getInternalState", "getActionSpace"]
 KINDS = ["virus", "Daemon", "glitch", "cryptog"]

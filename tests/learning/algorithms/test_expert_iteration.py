@@ -12,8 +12,8 @@ import probe_environments as probes
 import pytest
 from memory_network import MemoryNetwork
 
-from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.distribution import pack_mask
+from hackmatrix.agents.networks.registry import NetworkConfig
 from hackmatrix.cli.main import main
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.classic import ClassicControl, SeenGames
@@ -22,7 +22,7 @@ from hackmatrix.environments.wrappers import FloatObservations
 from hackmatrix.learning.algorithms.config import ExpertIterationConfig
 from hackmatrix.learning.algorithms.expert_iteration import ExpertIteration
 from hackmatrix.learning.reporting.metrics import summarise
-from hackmatrix.learning.run.snapshots import named_leaves
+from hackmatrix.learning.run.keeper import named_leaves
 from hackmatrix.learning.trainer.algorithm import Setup
 from hackmatrix.learning.trainer.batches import Batch, Samples
 from hackmatrix.learning.trainer.trainer import Trainer

@@ -18,6 +18,7 @@ def inner() -> Any:
     return SimpleNamespace(**dict.fromkeys(names))
 
 
+@pytest.mark.thorough
 def test_chances_are_learned_by_cross_entropy() -> None:
     """Its gradient by the logit is the chance less the outcome, however sure the network is."""
     network = ChanceNetwork(inner())

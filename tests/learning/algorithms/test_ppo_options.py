@@ -10,7 +10,7 @@ import numpy as np
 import probe_environments as probes
 import pytest
 
-from hackmatrix.agents.networks.architectures import NetworkConfig
+from hackmatrix.agents.networks.registry import NetworkConfig
 from hackmatrix.learning.algorithms.config import PPOConfig
 from hackmatrix.learning.algorithms.ppo import PPO
 from hackmatrix.learning.reporting.metrics import summarise

@@ -36,10 +36,10 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.manifest import write_manifest
+from hackmatrix.core.files import write_manifest
+from hackmatrix.learning.run.keeper import named_leaves
 from hackmatrix.learning.run.loop import End, MakeEvaluate
 from hackmatrix.learning.run.schedule import Chunks, note_on_learning_rate
-from hackmatrix.learning.run.snapshots import named_leaves
 from hackmatrix.learning.run.start import find_start
 from hackmatrix.learning.settings.config import TrainOptions
 from hackmatrix.learning.settings.config_file import read_config
@@ -111,6 +111,7 @@ def test_a_run_leaves_a_folder_that_explains_itself(tmp_path: Path) -> None:
     jax.tree.map(np.testing.assert_array_equal, policy.params, jax.device_get(expected))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("ahead", [1, 5])
 def test_the_length_of_calls_changes_neither_metrics_nor_params(
     ahead: int, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -440,7 +441,7 @@ def test_each_file_of_a_checkpoint_is_hashed_once(
         hashed.append(Path(file.name))
         return digest(file, name)
 
-    monkeypatch.setattr("hackmatrix.core.manifest.hashlib.file_digest", counted)
+    monkeypatch.setattr("hackmatrix.core.files.hashlib.file_digest", counted)
     for path, options in (
         (copy, resumed(copy, run_name="other")),
         (folder / "4", resumed(folder / "4", rewind=True)),
@@ -545,6 +546,7 @@ def test_an_existing_run_is_refused_and_left_alone(tmp_path: Path) -> None:
 # --- checkpoints and evaluations -----------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("interval", "updates"),
     [

@@ -78,7 +78,7 @@ def test_a_lost_process_ends_the_others_with_the_code_that_asks_for_a_restart(
     assert "start all processes again" in hosts[1 - lost].told().splitlines()[-1]
 
 
-@pytest.mark.slow  # test_supervisor has the quick case
+@pytest.mark.slow  # test_processes has the quick case
 @pytest.mark.parametrize("stuck", [0, 1])
 def test_a_process_that_is_stuck_is_killed(stuck: int, tmp_path: Path) -> None:
     with training(tmp_path, 2, *TINY, *ENDLESS, "--stall-timeout", str(STALL)) as hosts:

@@ -9,7 +9,7 @@ import numpy as np
 import probe_environments as probes
 import pytest
 
-from hackmatrix.agents.networks.architectures import NetworkConfig
+from hackmatrix.agents.networks.registry import NetworkConfig
 from hackmatrix.learning.algorithms.config import PPOConfig
 from hackmatrix.learning.trainer.config import Course
 from hackmatrix.learning.trainer.trainer import Trainer
@@ -54,6 +54,7 @@ def of_config() -> str:
     return program(CONFIG)
 
 
+@pytest.mark.thorough
 def test_the_program_is_the_same_for_all_values(of_config: str) -> None:
     assert program(dataclasses.replace(CONFIG, **OTHERS)) == of_config
 

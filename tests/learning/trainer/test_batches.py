@@ -95,6 +95,7 @@ def test_devices_that_share_the_groups_fill_the_same_minibatches() -> None:
     np.testing.assert_array_equal(np.concatenate(parts, axis=1), whole)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("size", [50, 5_000])
 def test_every_number_may_come_anywhere(size: int) -> None:
     firsts, places = [], []

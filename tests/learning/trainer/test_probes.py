@@ -9,9 +9,9 @@ import probe_environments as probes
 import pytest
 
 from hackmatrix.agents.networks import distribution
-from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.feature_network import FeatureNetwork
 from hackmatrix.agents.networks.mlp import ActorCritic
+from hackmatrix.agents.networks.registry import NetworkConfig
 from hackmatrix.learning.algorithms.config import PPOConfig
 from hackmatrix.learning.reporting.metrics import LEARNER_METRICS, summarise
 from hackmatrix.learning.trainer.trainer import Trainer, TrainState

@@ -16,7 +16,7 @@ import pytest
 from sharing_trainer import SharingTrainer
 
 from hackmatrix.agents.networks import distribution
-from hackmatrix.agents.networks.architectures import NetworkConfig
+from hackmatrix.agents.networks.registry import NetworkConfig
 from hackmatrix.core.devices.mesh import REPLICATED, on_devices
 from hackmatrix.learning.algorithms.config import PPOConfig
 from hackmatrix.learning.algorithms.ppo import PPO
@@ -72,6 +72,7 @@ def assert_same(one: Any, other: Any) -> None:
     jax.tree.map(np.testing.assert_array_equal, jax.device_get(one), jax.device_get(other))
 
 
+@pytest.mark.thorough
 def test_observation_mask_and_log_probability_belong_to_the_moment_of_choice() -> None:
     env = probes.Pairing()
     trainer, params, rollout = rollout_of_pairing()

@@ -10,8 +10,7 @@ import pytest
 from hackmatrix.core.errors import UserError
 from hackmatrix.research.comparison.curves import LearningCurve
 from hackmatrix.research.comparison.equal_budgets import Comparison, single_seed
-from hackmatrix.research.comparison.groups import ComparedGroup
-from hackmatrix.research.comparison.reference import apply_reference
+from hackmatrix.research.comparison.groups import ComparedGroup, apply_reference
 
 
 def curve(

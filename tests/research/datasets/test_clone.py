@@ -172,6 +172,7 @@ def test_what_is_not_written(refused: Callable[..., str]) -> None:
     assert "there is no folder nowhere" in refused("clone", "data", "nowhere/it.npz")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("settings", "words"),
     [

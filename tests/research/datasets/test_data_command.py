@@ -17,11 +17,10 @@ from paths import ROOT
 from suites import first_quickly
 
 from hackmatrix.cli.main import main
-from hackmatrix.core.manifest import write_manifest
+from hackmatrix.core.files import write_manifest
 from hackmatrix.research.datasets import folder, record
-from hackmatrix.research.datasets import shard as shards
-from hackmatrix.research.datasets.folder import open_data_set
-from hackmatrix.research.datasets.shard import Shard
+from hackmatrix.research.datasets import folder as shards
+from hackmatrix.research.datasets.folder import Shard, open_data_set
 
 Command = Callable[..., Any]
 
@@ -109,6 +108,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", first_quickly(CHANGES))
 def test_the_first_difference_is_named(name: str, path: Path, verified: Command) -> None:
     (shard,) = shards_of(path)

@@ -18,6 +18,8 @@ from hackmatrix.research.datasets.python_replay import (
 )
 from hackmatrix.research.evaluation.plain_games import PlainGame
 
+pytestmark = pytest.mark.thorough
+
 JOB = PlainGame("exit", seed=5, episode=2, max_steps=2_000)
 
 
@@ -72,7 +74,6 @@ def test_a_cut_off_game_is_one_only_at_the_limit() -> None:
     assert (found.action, found.field) == (19, "end")
 
 
-@pytest.mark.thorough
 def test_the_scripted_player_is_recorded(tmp_path: Path) -> None:
     path = tmp_path / "it"
     argv = ["--agent", "scripted", "--seed", "5", "--episodes", "3", "--max-steps", "30"]

@@ -94,6 +94,7 @@ def test_a_function_has_an_action_to_choose_in_a_game_that_has_ended() -> None:
     assert actions.tolist() == [1, 0]
 
 
+@pytest.mark.thorough
 def test_random_play_takes_every_valid_action_alike() -> None:
     """In games that the environment cuts off, and of which it tells nothing."""
     played = play(probes.Pairing(), random_player(), Limits(episodes=1_000))
@@ -105,6 +106,7 @@ def test_random_play_takes_every_valid_action_alike() -> None:
     assert played.info == {}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("greedy", [False, True])
 def test_a_policy_plays_by_its_probabilities_or_by_the_best(greedy: bool) -> None:
     network = FeatureNetwork(probes.Action(), ActorCritic(2, 4, 1), reads_features=True)

@@ -19,6 +19,8 @@ from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.lockstep_games import numpy_player
 from hackmatrix.ui.session.session import Session
 
+pytestmark = pytest.mark.thorough
+
 WITHOUT_JAX = """
 import sys
 sys.modules.update(dict.fromkeys(["jax", "jaxlib", "flax", "optax", "orbax"]))
@@ -73,7 +75,6 @@ def test_its_games_are_those_of_the_page(is_native: bool, monkeypatch: pytest.Mo
     assert report.accounts[1].actions == bytes(session.tree.line(session.at))
 
 
-@pytest.mark.thorough
 def test_programs_can_be_forbidden() -> None:
     push = FIRST_PROGRAM + ProgramId.PUSH
     play = numpy_player(shipped.PARAMS, Limits(8, 5, 200), greedy=True)

@@ -13,6 +13,8 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.environments.hackmatrix.observations import OBSERVATIONS, SHAPES
 from hackmatrix.game import native
 
+pytestmark = pytest.mark.thorough
+
 engines = pytest.mark.parametrize(
     "is_native",
     [
@@ -129,7 +131,6 @@ def test_it_plays_other_environments_too() -> None:
         report.wins  # noqa: B018
 
 
-@pytest.mark.thorough
 def test_a_loaded_agent_is_such_a_function() -> None:
     agent = hackmatrix.load_agent()
     with pytest.raises(UserError, match=r"final_params.npz reads tactical"):

@@ -63,6 +63,7 @@ def test_through_every_format_and_back_nothing_changes(tmp_path: Path) -> None:
         assert not found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("activation", "layer_norm", "value"),
     [("relu", True, "return"), ("tanh", False, "chance")],

@@ -7,8 +7,7 @@ import pytest
 from hackmatrix.core.errors import UserError
 from hackmatrix.learning.settings.config_file import read_config
 from hackmatrix.learning.settings.resolve import resolve
-from hackmatrix.research.tuning.options import TuneOptions
-from hackmatrix.research.tuning.plan import PLAN, SearchPlan, best_yaml, plan_of
+from hackmatrix.research.tuning.plan import PLAN, SearchPlan, TuneOptions, best_yaml, plan_of
 
 SETTINGS = "training:\n  seed: 4\n  lr: 5.0e-3\n  total_timesteps: 80000\n  num_minibatches: 8\n"
 

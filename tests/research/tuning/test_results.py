@@ -8,8 +8,7 @@ import pytest
 from optuna.trial import FrozenTrial, create_trial
 
 from hackmatrix.research.comparison.estimates import differences, estimates
-from hackmatrix.research.tuning.options import TuneOptions
-from hackmatrix.research.tuning.plan import plan_of
+from hackmatrix.research.tuning.plan import TuneOptions, plan_of
 from hackmatrix.research.tuning.results import TuningReport
 from hackmatrix.research.tuning.retraining import DEFAULT, Fresh, best_of
 

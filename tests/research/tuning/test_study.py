@@ -8,8 +8,7 @@ from optuna.distributions import FloatDistribution
 from optuna.trial import TrialState
 
 from hackmatrix.research.tuning import study as studies
-from hackmatrix.research.tuning.options import TuneOptions
-from hackmatrix.research.tuning.plan import SearchPlan, plan_of
+from hackmatrix.research.tuning.plan import SearchPlan, TuneOptions, plan_of
 
 
 @pytest.fixture

@@ -18,11 +18,10 @@ from bucket_runs import (
 from fake_bucket import LEFT_SOCKETS, FakeBucket, Fault
 
 from hackmatrix.core.errors import UserError
+from hackmatrix.runs.bucket import Address, Bucket
 from hackmatrix.runs.buckets.cache import cache_folder, fetch, fetch_runs, newest_with_params
 from hackmatrix.runs.buckets.reconcile import settle
 from hackmatrix.runs.checkpoints import checkpoints_of
-from hackmatrix.runs.storage.address import Address
-from hackmatrix.runs.storage.bucket import Bucket
 
 pytestmark = [pytest.mark.filterwarnings(LEFT_SOCKETS), pytest.mark.thorough]
 

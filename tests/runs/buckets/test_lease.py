@@ -11,9 +11,9 @@ from bucket_runs import PREFIX, RUN, until
 from fake_bucket import LEFT_SOCKETS, FakeBucket, Fault
 
 from hackmatrix.core.errors import UserError
+from hackmatrix.runs.bucket import Bucket, Forbidden, Unreachable
 from hackmatrix.runs.buckets import lease
 from hackmatrix.runs.buckets.lease import LeaseLost, take_lease
-from hackmatrix.runs.storage.bucket import Bucket, Forbidden, Unreachable
 
 pytestmark = pytest.mark.filterwarnings(LEFT_SOCKETS)
 

@@ -25,15 +25,15 @@ from bucket_runs import (
 )
 from fake_bucket import LEFT_SOCKETS, FakeBucket, Fault
 
-from hackmatrix.core.manifest import check_manifest
+from hackmatrix.core.files import check_manifest
+from hackmatrix.runs.bucket import Bucket, Unreachable
 from hackmatrix.runs.buckets import mirror as mirrors
 from hackmatrix.runs.buckets.lease import LeaseLost
 from hackmatrix.runs.buckets.mirror import Mirror
 from hackmatrix.runs.buckets.plan import home_of, whole_checkpoints
 from hackmatrix.runs.folder import RunFolder
-from hackmatrix.runs.storage.bucket import Bucket, Unreachable
 
-pytestmark = pytest.mark.filterwarnings(LEFT_SOCKETS)
+pytestmark = [pytest.mark.thorough, pytest.mark.filterwarnings(LEFT_SOCKETS)]
 
 
 @pytest.fixture(autouse=True)

@@ -21,12 +21,12 @@ from bucket_runs import (
 from fake_bucket import LEFT_SOCKETS, FakeBucket
 
 from hackmatrix.core.errors import UserError
+from hackmatrix.runs.bucket import Bucket, Unreachable
 from hackmatrix.runs.buckets import mirror as mirrors
 from hackmatrix.runs.buckets.mirror import Mirror
 from hackmatrix.runs.buckets.plan import own_objects
 from hackmatrix.runs.buckets.reconcile import settle
 from hackmatrix.runs.folder import RunFolder
-from hackmatrix.runs.storage.bucket import Bucket, Unreachable
 
 pytestmark = [pytest.mark.filterwarnings(LEFT_SOCKETS), pytest.mark.thorough]
 

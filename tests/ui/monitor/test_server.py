@@ -12,7 +12,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from hackmatrix.ui.monitor.runs import Runs
 from hackmatrix.ui.monitor.server import make_app
-from hackmatrix.ui.web.files import files_in
+from hackmatrix.ui.web.server import files_in
 
 RETURN = "train/mean_episode_return"
 Players = tuple[TestClient, dict[int, dict[str, str]]]  # checkpoints by update

@@ -16,6 +16,8 @@ from hackmatrix.game.engine.replay import GameId, Replay, load_replay
 from hackmatrix.game.rules.actions import FIRST_PROGRAM
 from hackmatrix.ui.session.session import Session
 
+pytestmark = pytest.mark.thorough
+
 ARROWS = ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"]
 
 
@@ -74,7 +76,6 @@ def test_programs_can_be_run_by_their_place_as_in_the_original(page: Any, tmp_pa
     assert settled(page, step + 1)["last"]["action"] == FIRST_PROGRAM + owned[place]
 
 
-@pytest.mark.thorough
 def test_colours_follow_the_system_until_others_are_chosen(browser: Any, address: str) -> None:
     is_light = "() => document.documentElement.classList.contains('light')"
     with opened(browser, address, color_scheme="light") as page:

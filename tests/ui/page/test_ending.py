@@ -18,6 +18,8 @@ from hackmatrix.game.engine.replay import GameId
 from hackmatrix.game.rules.board import NEIGHBOUR, col, row
 from hackmatrix.ui.session.session import Session
 
+pytestmark = pytest.mark.thorough
+
 ARROWS = ("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight")
 WON = json.loads((ROOT / "docs" / "won.json").read_text())
 CLEARED = """(here) => [...document.querySelectorAll("#picture .ground > g")].every(
@@ -115,7 +117,6 @@ def test_one_key_begins_again_and_the_game_is_among_the_best(died: Any) -> None:
     assert len(best) == len({*best})
 
 
-@pytest.mark.thorough
 def test_the_card_leaves_the_board_to_the_analysis(died: Any) -> None:
     page, _, _ = died
     page.click("#analyse")
@@ -173,7 +174,6 @@ def test_a_win_clears_the_board_and_wins_in_a_row_are_added_up(page: Any, tmp_pa
     assert streaks(page) == [f"1 win in a row, score {score}"]
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("helper", ["#coach", "#ghost"])
 def test_a_win_with_help_counts_for_no_streak(page: Any, tmp_path: Path, helper: str) -> None:
     page.evaluate("() => localStorage.removeItem('hackmatrix-streaks')")
@@ -216,7 +216,6 @@ def test_the_card_leaves_in_sight_who_died_and_of_what(
     page.set_viewport_size(usual)
 
 
-@pytest.mark.thorough
 def test_the_days_game_is_compared_with_the_agents(page: Any, tmp_path: Path) -> None:
     walker = Session(GameId(20260101), cast(resolve("exit")))
     walker.handle({"do": "agent", "steps": 100})

@@ -17,6 +17,8 @@ from websockets.sync.client import connect
 from hackmatrix.game.engine import Game
 from hackmatrix.ui.page.server import MOST_SESSIONS
 
+pytestmark = pytest.mark.thorough
+
 KEYS = ("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight")
 TREE = """() => {
   const { id, at, nodes } = hackmatrix.game;
@@ -150,7 +152,6 @@ def test_a_saved_file_has_the_whole_game_wherever_it_is_looked_at(
     page.locator("#problem", has_text="not a replay").wait_for()
 
 
-@pytest.mark.thorough
 def test_a_server_that_ended_and_is_started_again_gets_the_game_back(browser: Any) -> None:
     page = browser.new_page()
     with served("play") as address:
@@ -251,7 +252,6 @@ def test_what_waits_is_not_played_after_a_hit(page: Any) -> None:
     assert "3 waiting actions dropped" in page.inner_text("#said")
 
 
-@pytest.mark.thorough
 def test_a_tab_too_many_says_so_and_comes_alive_when_another_is_closed(
     browser: Any, address: str
 ) -> None:

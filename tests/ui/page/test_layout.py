@@ -7,6 +7,8 @@ import pytest
 from browser import opened, settled
 from page_views import PHONE, SMALL, TOUCH
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture
 def watched(browser: Any, watching: str) -> Iterator[Any]:
@@ -75,7 +77,6 @@ def test_a_phones_header_is_one_row_and_its_menu_has_the_rest(phone: Any) -> Non
     assert phone.is_hidden("#seed")
 
 
-@pytest.mark.thorough
 def test_the_agents_sheet_opens_and_closes_by_tap_swipe_and_key(watched: Any) -> None:
     finger, bars = Finger(watched), watched.locator("#bars")
     assert "wins" in watched.inner_text("#sheet-handle")

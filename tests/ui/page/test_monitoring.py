@@ -13,6 +13,8 @@ from monitored_runs import append, lines_of, row_of, save_player, write_run
 from page_views import PHONE, TOO_SMALL, TOUCH, violations
 from PIL import Image
 
+pytestmark = pytest.mark.thorough
+
 RETURN = "[data-metric='train/mean_episode_return']"
 KL = "[data-metric='train/approx_kl']"
 BACKGROUND = "getComputedStyle(document.body).backgroundColor"
@@ -163,7 +165,6 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield it
 
 
-@pytest.mark.thorough
 def test_each_environment_has_its_own_axis_and_dashes(browser: Any, mixed: str) -> None:
     with opened(browser, mixed) as page:
         page.locator(f"{RETURN} canvas").wait_for()
@@ -200,7 +201,6 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield it
 
 
-@pytest.mark.thorough
 def test_eight_groups_are_told_whole_and_to_everybody(browser: Any, many: str) -> None:
     for options in ({}, {**PHONE, "color_scheme": "light"}):
         with opened(browser, many, **options) as page:
@@ -219,7 +219,6 @@ def test_eight_groups_are_told_whole_and_to_everybody(browser: Any, many: str) -
                 assert page.evaluate(TOO_SMALL) == []
 
 
-@pytest.mark.thorough
 def test_runs_are_folded_and_nan_is_an_alarm(browser: Any, many: str) -> None:
     with opened(browser, many) as page:
         assert "24 of 25 runs are shown" in page.inner_text("#runs-panel summary >> nth=0")
@@ -236,7 +235,6 @@ def test_runs_are_folded_and_nan_is_an_alarm(browser: Any, many: str) -> None:
         assert page.locator(f"{norm} .values button").all_inner_texts() == ["NaN"] * 8
 
 
-@pytest.mark.thorough
 def test_settings_are_sorted_and_a_group_is_isolated(browser: Any, many: str) -> None:
     with opened(browser, many) as page:
         page.click("#settings summary")
@@ -283,7 +281,6 @@ def test_a_click_on_a_checkpoint_in_a_plot_plays_it(page: Any) -> None:
     assert len(page.context.pages) == 2
 
 
-@pytest.mark.thorough
 def test_checkpoints_of_a_run_play_side_by_side(browser: Any, address: str) -> None:
     with opened(browser, address) as page:
         page.click("#checkpoints button >> nth=0")
@@ -309,7 +306,6 @@ def test_checkpoints_of_a_run_play_side_by_side(browser: Any, address: str) -> N
         assert violations(grown) == []
 
 
-@pytest.mark.thorough
 def test_a_phone_has_it_all(browser: Any, address: str) -> None:
     with opened(browser, address, viewport={"width": 320, "height": 640}, **TOUCH) as page:
         page.locator(KL).scroll_into_view_if_needed()

@@ -12,6 +12,8 @@ from hackmatrix.agents.roster.session_agents import cast
 from hackmatrix.game.engine.replay import GameId, Replay
 from hackmatrix.ui.session.session import Session
 
+pytestmark = pytest.mark.thorough
+
 DONE = """
 () => !document.getElementById('report').hidden
   && document.getElementById('report-progress').hidden"""
@@ -54,7 +56,6 @@ def test_one_key_shows_what_the_moves_cost_and_each_before_it_was_played(
     assert page.is_visible("#odds")
 
 
-@pytest.mark.thorough
 def test_a_suggestion_says_why_and_nothing_waits_behind_a_hundred_games(
     lost: tuple[Any, int],
 ) -> None:
@@ -97,7 +98,6 @@ COUNT = """() => {
 }"""
 
 
-@pytest.mark.thorough
 def test_retry_plays_on_alone_in_a_variation(lost: tuple[Any, int]) -> None:
     page, steps = lost
     page.click("#analyse")

@@ -8,6 +8,8 @@ from browser import opened, settled
 from page_views import OVERLAPS, PHONE, SMALL, TOO_SMALL, VIEWS, at_first, violations
 from suites import first_quickly
 
+pytestmark = pytest.mark.thorough
+
 SCREENS = {
     "a phone": PHONE,
     "a small laptop in light colours": {**SMALL, "color_scheme": "light"},
@@ -52,7 +54,6 @@ def test_a_view_is_for_everybody(screen: Any, view: str) -> None:
         board_is_large(screen)
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("kind", SCREENS)
 def test_watching_is_for_everybody(browser: Any, watching: str, kind: str) -> None:
     with opened(browser, watching, **SCREENS[kind]) as page:

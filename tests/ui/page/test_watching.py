@@ -10,6 +10,8 @@ from browser import covered, fresh, opened, served, settled
 
 from hackmatrix.runs.params import save_params
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:

@@ -17,6 +17,8 @@ from hackmatrix.game.rules.board import NEIGHBOUR
 from hackmatrix.ui.session.session import Session
 from hackmatrix.ui.terminal.app import Watch
 
+pytestmark = pytest.mark.thorough
+
 
 def watching() -> Session:
     return Session(GameId(7), cast(resolve("exit")))
@@ -51,7 +53,6 @@ def shown(app: Watch, panel: str) -> str:
     return str(app.query_one(f"#{panel}").render())
 
 
-@pytest.mark.thorough
 def test_a_game_by_keys_and_clicks_is_the_engines() -> None:
     game = Game.new(7)
     first, second = game.valid_actions()[0], None
@@ -76,7 +77,6 @@ def test_a_game_by_keys_and_clicks_is_the_engines() -> None:
     assert app.session.tree.line(2) == (first, second)
 
 
-@pytest.mark.thorough
 def test_an_agent_plays_pauses_and_hands_over() -> None:
     async def script(app: Watch, pilot: Any) -> None:
         assert "1 " in shown(app, "suggestions")

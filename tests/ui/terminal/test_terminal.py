@@ -30,6 +30,8 @@ from hackmatrix.ui.terminal import app as tui
 from hackmatrix.ui.terminal.keys import message_of
 from hackmatrix.ui.terminal.screen_text import board, status_numbers
 
+pytestmark = pytest.mark.thorough
+
 BOARD = Path(__file__).parents[3] / "docs" / "board.txt"
 
 

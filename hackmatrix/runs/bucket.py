@@ -1,8 +1,4 @@
-"""Objects in Google Cloud Storage: a folder of a bucket to read and write.
-
-`google-cloud-storage` does the work (extra `bucket`); STORAGE_EMULATOR_HOST names another server.
-Requests that fail for a moment are made again, with growing pauses, until a deadline.
-"""
+"""Google Cloud Storage: addresses, and the objects of a bucket."""
 
 import base64
 import contextlib
@@ -13,11 +9,60 @@ import warnings
 import weakref
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, Self
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.extras import missing
-from hackmatrix.runs.storage.address import Address
+from hackmatrix.core.imports import missing
+
+_URL = re.compile(r"gs:/{1,2}(?P<bucket>[a-z0-9][a-z0-9._-]{1,220}[a-z0-9])(?P<path>/.*)?")
+
+
+class Address(NamedTuple):
+    """The address of an object or a folder: gs://{bucket}/{path}."""
+
+    bucket: str
+    path: str  # parts joined by slashes; "" for the whole bucket
+
+    @classmethod
+    def of(cls, text: str | Path) -> Self:
+        """Reads gs://BUCKET/PATH; also gs:/BUCKET/PATH, which a `Path` makes of it.
+
+        Raises:
+            UserError: it has another form.
+        """
+        match = _URL.fullmatch(str(text))
+        parts = [part for part in (match["path"] or "").split("/") if part] if match else []
+        if match is None or {".", ".."} & set(parts):
+            shown = re.sub("^gs:/+", "gs://", str(text))
+            raise UserError(f"{shown}: must have the form gs://BUCKET/FOLDER")
+        return cls(match["bucket"], "/".join(parts))
+
+    def __str__(self) -> str:
+        return f"gs://{self.bucket}/{self.path}".rstrip("/")
+
+    def __truediv__(self, name: str) -> "Address":
+        return Address(self.bucket, f"{self.path}/{name}".strip("/"))
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.path.rpartition("/")[2]
+
+    @property
+    def parent(self) -> "Address":
+        """The folder that it lies in."""
+        return Address(self.bucket, self.path.rpartition("/")[0])
+
+    def below(self, folder: Path) -> Path:
+        """The place of this address under a local folder."""
+        return folder.joinpath(self.bucket, *filter(None, self.path.split("/")))
+
+
+def is_address(text: str | Path | None) -> bool:
+    """Whether a path names something in a bucket."""
+    return text is not None and str(text).startswith("gs:")
+
 
 CREDENTIAL_SECONDS = 4.0  # the library itself looks for credentials for up to a minute
 PATIENCE = 60.0  # seconds in which a request is made again

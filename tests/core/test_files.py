@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hackmatrix.core.manifest import DamagedError, check_manifest, write_manifest
+from hackmatrix.core.files import DamagedError, check_manifest, write_manifest
 
 
 @pytest.fixture

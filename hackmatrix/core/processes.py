@@ -1,20 +1,64 @@
-"""The parent of a training process: it tells what Python can't catch, and ends what is stuck.
-
-JAX's runtime ends a process from C++ when another one of its job is lost. Such an end, or one by
-the system, becomes a line of text and an exit code that says: start me again. It needs no JAX.
-"""
+"""Processes of this package: cores, command lines, and the parent of a training process."""
 
 import contextlib
 import os
 import select
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from types import FrameType
 
-from hackmatrix.core.processes.python_module import python_module
+_PACKAGE = Path(__file__).resolve().parents[1]
+_STARTER = _PACKAGE.parent / "hackmatrix_command.py"
+
+
+def num_cores() -> int:
+    """Number of processor cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # not on macOS or Windows
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def python_module(module: str, *arguments: str) -> list[str]:
+    """A command like `python -m MODULE ARGUMENT...`, for a module of this package.
+
+    It finds this package whatever `PYTHONPATH` and the current folder hold; see
+    `hackmatrix_command.py`. The current folder is not on its `sys.path`.
+    """
+    return [sys.executable, "-P", str(_STARTER), module, *arguments]
+
+
+def command_name() -> str:
+    """`hackmatrix`, or what stands for it where that name on PATH is missing or another program.
+
+    Quoted for a shell. In a clone that is not installed, the interpreter runs the package's folder.
+    """
+    own = Path(sysconfig.get_path("scripts")) / "hackmatrix"
+    if not own.exists():
+        return f"{shlex.quote(_python())} {shlex.quote(_near(_PACKAGE))}"
+    found = shutil.which("hackmatrix")
+    if found and own.samefile(found):
+        return "hackmatrix"
+    return shlex.quote(
+        _near(own) if os.pardir not in Path(os.path.relpath(own)).parts else str(own)
+    )
+
+
+def _python() -> str:
+    """The interpreter, by its name if PATH finds it by that."""
+    found = shutil.which(name := Path(sys.executable).name)
+    return name if found and Path(found).samefile(sys.executable) else sys.executable
+
+
+def _near(path: Path) -> str:
+    return os.path.relpath(path)
+
 
 RESTART_ME = 75  # EX_TEMPFAIL: exit code with which a process asks to be started again
 

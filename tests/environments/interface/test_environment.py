@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare, kstest
 
-from hackmatrix.environments.interface.spaces import Box, Discrete, Space
+from hackmatrix.environments.interface.environment import Box, Discrete, Space
 
 KEYS = jax.random.split(jax.random.key(0), 4_000)
 LARGEST = float(np.finfo(np.float32).max)
@@ -27,6 +27,7 @@ SPACES: list[Space] = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("space", SPACES, ids=str)
 def test_samples_belong_to_the_space_and_are_spread_over_it(space: Space) -> None:
     def draw(key: jax.Array) -> tuple[jax.Array, jax.Array]:

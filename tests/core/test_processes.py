@@ -1,9 +1,35 @@
-"""The parent of a training process: exit codes, one line, forwarded signals, stuck children."""
+"""The command as it can be typed, and the parent of a training process."""
+
+import subprocess
+import sysconfig
+from pathlib import Path
 
 import pytest
 from paths import HELPERS
 
-from hackmatrix.core.processes.supervisor import RESTART_ME, supervise
+from hackmatrix.core.processes import RESTART_ME, command_name, supervise
+
+SCRIPTS = Path(sysconfig.get_path("scripts"))
+
+
+def test_it_is_the_name_where_path_finds_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", f"/nowhere:{SCRIPTS}")
+    assert command_name() == "hackmatrix"
+
+
+def test_elsewhere_it_is_a_path_that_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    other = tmp_path / "hackmatrix"
+    other.write_text("#!/bin/sh\necho another program\n")
+    other.chmod(0o755)
+    for path in ("/nowhere", str(tmp_path)):
+        monkeypatch.setenv("PATH", path)
+        monkeypatch.chdir(SCRIPTS.parent)
+        assert command_name() == f"{SCRIPTS.name}/hackmatrix"
+        monkeypatch.chdir(tmp_path)
+        assert command_name() == str(SCRIPTS / "hackmatrix")
+    command = [command_name(), "--version"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert shown.startswith("hackmatrix ")
 
 
 @pytest.fixture(autouse=True)

@@ -12,15 +12,16 @@ from fake_bucket import BUCKET, LEFT_SOCKETS, FakeBucket, Fault, emulated
 from garbage import only_new_garbage
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.runs.storage.address import Address, is_address
-from hackmatrix.runs.storage.bucket import (
+from hackmatrix.runs.bucket import (
     CREDENTIAL_SECONDS,
+    Address,
     Bucket,
     Changed,
     Forbidden,
     Missing,
     Unreachable,
     checksum,
+    is_address,
 )
 
 pytestmark = [pytest.mark.filterwarnings(LEFT_SOCKETS), pytest.mark.thorough]
@@ -151,8 +152,8 @@ def test_a_refusal_is_told_at_once(
 
 NO_CREDENTIALS = """
 import threading
-from hackmatrix.runs.storage.address import Address
-from hackmatrix.runs.storage.bucket import Bucket, Forbidden
+from hackmatrix.runs.bucket import Address
+from hackmatrix.runs.bucket import Bucket, Forbidden
 try:
     Bucket(Address("my-bucket", "x"), patience=5)
 except Forbidden as error:

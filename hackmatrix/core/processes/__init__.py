@@ -1,1 +1,0 @@
-"""Processes of this package: starting, supervision, and training in several."""

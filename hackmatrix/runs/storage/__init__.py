@@ -1,1 +1,0 @@
-"""Google Cloud Storage: addresses, and the objects of a bucket."""
