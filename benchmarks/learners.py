@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.classic import curve
 from benchmarks.command import RESULTS, run_command
-from hackmatrix.agents.networks.registry import ALGORITHMS
+from hackmatrix.agents.networks.architectures import ALGORITHMS
 from hackmatrix.core import machine
 from hackmatrix.core.options import option
 from hackmatrix.core.yaml_file import CONFIGS

@@ -16,8 +16,8 @@ import optax
 from flax import struct
 
 from hackmatrix.agents.networks import distribution
+from hackmatrix.agents.networks.architectures import NAMES
 from hackmatrix.agents.networks.network import encode_observations
-from hackmatrix.agents.networks.registry import NAMES
 from hackmatrix.core.devices import mesh
 from hackmatrix.core.options import option
 from hackmatrix.environments.interface.environment import PyTree

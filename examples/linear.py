@@ -4,9 +4,9 @@ import jax
 from flax import linen as nn
 
 import hackmatrix
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.feature_network import FeatureNetwork
 from hackmatrix.agents.networks.network import Network
-from hackmatrix.agents.networks.registry import NetworkConfig
 from hackmatrix.environments.interface.environment import Environment
 from hackmatrix.learning.algorithms.config import PPOConfig
 from hackmatrix.learning.trainer.trainer import Trainer

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
-from hackmatrix.agents.networks.registry import OWN_NETWORK
+from hackmatrix.agents.networks.architectures import OWN_NETWORK
 from hackmatrix.agents.roster import names
 from hackmatrix.cli.arguments import parse, run_subcommand
 from hackmatrix.cli.buckets import local

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hackmatrix.agents.networks.registry import OWN_NETWORK
+from hackmatrix.agents.networks.architectures import OWN_NETWORK
 from hackmatrix.agents.roster import names
 from hackmatrix.cli.arguments import parse
 from hackmatrix.cli.buckets import local

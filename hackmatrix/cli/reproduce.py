@@ -8,7 +8,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from hackmatrix.agents.networks.registry import OWN_NETWORK
+from hackmatrix.agents.networks.architectures import OWN_NETWORK
 from hackmatrix.cli.arguments import parse
 from hackmatrix.cli.buckets import local
 from hackmatrix.cli.main import FAILED, SIGNALLED

@@ -5,7 +5,7 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from hackmatrix.agents.networks.registry import OWN_NETWORK
+from hackmatrix.agents.networks.architectures import OWN_NETWORK
 from hackmatrix.agents.roster.names import (
     AN_AGENT,
     MAX_SIMULATIONS,

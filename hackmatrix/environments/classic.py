@@ -8,15 +8,8 @@ import numpy as np
 
 from hackmatrix.core.imports import need
 from hackmatrix.core.jax_defaults import with_jax_defaults
-from hackmatrix.environments.interface.environment import (
-    Box,
-    Discrete,
-    Environment,
-    PyTree,
-    Step,
-    StepSpec,
-    trace_spec,
-)
+from hackmatrix.environments.interface.environment import Environment, PyTree, Step
+from hackmatrix.environments.interface.spaces import Box, Discrete, StepSpec, trace_spec
 from hackmatrix.environments.wrappers import NoAutoReset, OneEpisode
 
 # --- Made-up games of an environment whose observation says all that the future depends on --------

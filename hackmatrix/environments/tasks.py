@@ -18,17 +18,15 @@ from hackmatrix.core.jax_defaults import with_jax_defaults
 from hackmatrix.core.version import TOGETHER
 from hackmatrix.environments.checked_report import report_of
 from hackmatrix.environments.interface.environment import (
-    Discrete,
     Environment,
     PyTree,
     Step,
     StepRecord,
-    StepSpec,
     optional_members,
-    trace_spec,
 )
 from hackmatrix.environments.interface.metric import Over
 from hackmatrix.environments.interface.report import Breakdown, Column, PlayedGames
+from hackmatrix.environments.interface.spaces import Discrete, StepSpec, trace_spec
 from hackmatrix.environments.task_metrics import (
     further_metrics,
     measured_metrics,

@@ -14,15 +14,12 @@ import numpy as np
 
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.interface.environment import (
-    Box,
-    Discrete,
     Environment,
     PyTree,
     Step,
-    StepSpec,
     optional_members,
-    trace_spec,
 )
+from hackmatrix.environments.interface.spaces import Box, Discrete, StepSpec, trace_spec
 
 __all__ = [
     "EnvParams",

@@ -121,7 +121,7 @@ def test_a_turn_that_fails_is_over() -> None:
         pass
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_each_ends_in_its_own_way(
     argv: Argv, process: Process, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -289,6 +289,7 @@ def trials() -> list[optuna.trial.FrozenTrial]:
     return optuna.load_study(study_name="base-tpe", storage=storage).trials
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("made")
 @pytest.mark.parametrize(
     "how",
@@ -325,6 +326,7 @@ def test_a_search_that_is_ended_goes_on_with_the_same_settings(
     assert settings[0] == settings[1]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("made")
 def test_a_training_that_is_killed_is_made_again_and_a_grid_with_a_gap_is_no_success() -> None:
     kills = Path("tuning/base/trials/kills")

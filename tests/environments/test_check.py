@@ -12,7 +12,7 @@ from paths import ROOT
 import hackmatrix
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.check import check_environment
-from hackmatrix.environments.interface.environment import Box, Discrete
+from hackmatrix.environments.interface.spaces import Box, Discrete
 from hackmatrix.environments.wrappers import FloatObservations, LogEpisodes, NoAutoReset
 
 FROG = (ROOT / "examples" / "frog.py").read_text()

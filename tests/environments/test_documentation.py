@@ -9,7 +9,7 @@ import pytest
 from paths import DOCS
 
 import hackmatrix
-from hackmatrix.environments.interface.environment import Box
+from hackmatrix.environments.interface.spaces import Box
 from hackmatrix.game.engine import Game
 
 

@@ -34,6 +34,7 @@ class Watched(Frog):
         return observation, after, jnp.where(valid, reward, -1e6), *rest
 
 
+@pytest.mark.thorough
 def test_games_follow_the_rules() -> None:
     """Against sets of places, in 200 random games."""
     env, games, random = Frog(), 200, np.random.default_rng(0)

@@ -14,8 +14,8 @@ import pytest
 from paths import FROG, LINEAR
 
 import hackmatrix
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.network import make_network
-from hackmatrix.agents.networks.registry import NetworkConfig
 from hackmatrix.cli.main import main
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.registry import environment_id, make_environment
@@ -184,7 +184,7 @@ def refused(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
     return told
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_with_a_network_of_ones_own_it_is_trained_resumed_and_evaluated(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,7 +12,7 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.environments import registry
 from hackmatrix.environments.classic import ClassicControl
 from hackmatrix.environments.hackmatrix import HackMatrixEnv
-from hackmatrix.environments.interface.environment import Discrete
+from hackmatrix.environments.interface.spaces import Discrete
 from hackmatrix.environments.registry import CLASSIC_CONTROL, environment_id, make_environment
 from hackmatrix.environments.task_list import TaskList
 

@@ -16,7 +16,8 @@ from paths import FROG
 import hackmatrix
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.check import check_environment
-from hackmatrix.environments.interface.environment import Box, Discrete, optional_members
+from hackmatrix.environments.interface.environment import optional_members
+from hackmatrix.environments.interface.spaces import Box, Discrete
 from hackmatrix.environments.wrappers import (
     EnvParams,
     FloatObservations,
@@ -136,6 +137,7 @@ def test_the_log_is_of_the_last_episode_that_has_ended(make: Any) -> None:
     assert ended > GAMES
 
 
+@pytest.mark.thorough
 @environments
 def test_without_auto_reset_a_game_stays_at_its_end(make: Any) -> None:
     _, masks, (observation, _, reward, *ends, info) = played(NoAutoReset(make()))

@@ -203,7 +203,7 @@ def test_params_that_are_nan_are_never_the_best_however_they_score(
     assert "evaluation: update 6: mean_return nan\n" in output.getvalue()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_params_are_judged_on_other_games_than_those_that_chose_them(tmp_path: Path) -> None:
     env, config = probes.Grid(), config_in(tmp_path, eval_episodes=64)
     network = Trainer(env, config.learning, config.network).network
@@ -215,7 +215,7 @@ def test_params_are_judged_on_other_games_than_those_that_chose_them(tmp_path: P
     assert chosen == reported(env, selected).means()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize(("agents", "end"), [((0,), (End.FINISHED, 7)), ((0, 1), (End.ANOMALY, 6))])
 def test_a_run_goes_on_while_the_params_of_one_agent_are_finite(
     agents: tuple[int, ...], end: tuple[End, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -71,6 +71,7 @@ def assert_finished(process: subprocess.Popen[bytes], run: Path) -> None:
     assert has_logged(run, "checkpoint: update 6 saved")
 
 
+@pytest.mark.slow
 def test_a_terminal_that_goes_away_costs_nothing(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     # It controls the process, which gets a SIGHUP when the terminal goes.

@@ -13,7 +13,7 @@ import numpy as np
 
 import hackmatrix
 from hackmatrix.environments.hackmatrix import EnvState
-from hackmatrix.environments.interface.environment import StepSpec
+from hackmatrix.environments.interface.spaces import StepSpec
 from hackmatrix.game.engine.state import State
 from hackmatrix.game.jaxgame.conversion import state_from_engine
 from hackmatrix.game.rules.rewards import UNIT

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from hackmatrix.environments.hackmatrix.env import HackMatrixEnv
-from hackmatrix.environments.interface.environment import StepSpec
+from hackmatrix.environments.interface.spaces import StepSpec
 
 
 def whole_info(*games: int) -> dict[str, jax.Array]:

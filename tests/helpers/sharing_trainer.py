@@ -10,7 +10,7 @@ from typing import Any
 
 import jax
 
-from hackmatrix.agents.networks.registry import NetworkConfig
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.core.options import options_of
 from hackmatrix.environments.hackmatrix.env import HackMatrixEnv
 from hackmatrix.environments.interface.environment import Environment

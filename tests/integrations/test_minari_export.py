@@ -12,7 +12,7 @@ import pytest
 from made_data import GRID, of_an_expert
 
 from hackmatrix.cli.main import main
-from hackmatrix.environments.interface.environment import Box
+from hackmatrix.environments.interface.spaces import Box
 from hackmatrix.environments.registry import MAKERS
 from hackmatrix.game.engine import Game
 from hackmatrix.integrations.gymnasium.observation_spaces import arrange_record

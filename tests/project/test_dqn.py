@@ -66,7 +66,7 @@ def test_a_run_resumes_exactly_with_its_replay_and_its_agent_needs_no_code(
     assert "games           2\n" in capsys.readouterr().out
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_two_devices_share_the_games_and_their_replay() -> None:
     flags = flags_of("both", *REPLAY, "--num-devices=2", steps=320)
     run = subprocess.run(

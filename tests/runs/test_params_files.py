@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.mlp import ActorCritic
 from hackmatrix.agents.networks.policy import load_policy
-from hackmatrix.agents.networks.registry import NetworkConfig
 from hackmatrix.core.errors import UserError
 from hackmatrix.runs.params import load_params, round_tables, save_params
 

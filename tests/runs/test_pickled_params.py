@@ -20,8 +20,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_places import params_of_the_original
 
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.policy import load_policy
-from hackmatrix.agents.networks.registry import NetworkConfig
 from hackmatrix.agents.roster.names import resolve
 from hackmatrix.agents.roster.position_policies import load
 from hackmatrix.cli.watch import check_network

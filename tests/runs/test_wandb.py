@@ -109,6 +109,7 @@ def expected(*updates: int) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.slow
 def test_what_is_kept_offline_is_uploaded_later(
     tmp_path: Path, server: WandbServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -215,6 +216,7 @@ def output_of(arguments: list[str]) -> str:
     return shown.decode()
 
 
+@pytest.mark.slow
 def test_on_a_terminal_wandb_itself_prints_nothing(tmp_path: Path, server: WandbServer) -> None:
     server.refused = {"UpsertBucket"}
     (line,) = output_of(command(tmp_path, 60)).splitlines()

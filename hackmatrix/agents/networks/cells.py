@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.cells_forward import (
     CHANNELS_SHARE,
     EPSILON,
@@ -22,7 +23,6 @@ from hackmatrix.agents.networks.cells_forward import (
 from hackmatrix.agents.networks.feature_network import FeatureNetwork
 from hackmatrix.agents.networks.mlp import orthogonal
 from hackmatrix.agents.networks.network import Network
-from hackmatrix.agents.networks.registry import NetworkConfig
 from hackmatrix.agents.networks.sparse import product
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.interface.environment import Environment, PyTree, optional_members

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hackmatrix.agents.networks.registry import NetworkConfig
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.game.rules.actions import NUM_ACTIONS, NUM_DIRECTIONS
 from hackmatrix.game.rules.board import CELLS, NEIGHBOUR, SIZE
 from hackmatrix.game.rules.observation import (

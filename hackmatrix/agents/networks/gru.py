@@ -16,10 +16,10 @@ import jax
 import jax.numpy as jnp
 from jax.typing import DTypeLike
 
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.feature_network import FeatureNetwork
 from hackmatrix.agents.networks.mlp import Dense, orthogonal, trunk
 from hackmatrix.agents.networks.network import Network
-from hackmatrix.agents.networks.registry import NetworkConfig
 from hackmatrix.agents.networks.sparse import SparseFeatures, product
 from hackmatrix.core.jax_defaults import with_jax_defaults
 from hackmatrix.environments.interface.environment import Environment, PyTree

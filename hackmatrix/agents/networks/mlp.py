@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 from jax.typing import DTypeLike
 
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.feature_network import FeatureNetwork
 from hackmatrix.agents.networks.network import Network
-from hackmatrix.agents.networks.registry import NetworkConfig
 from hackmatrix.agents.networks.sparse import SparseFeatures, product
 from hackmatrix.agents.networks.symmetry import Sums, Symmetry
 from hackmatrix.environments.interface.environment import Environment

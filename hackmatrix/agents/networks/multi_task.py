@@ -10,10 +10,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from hackmatrix.agents.networks.architectures import MULTI_TASK, NetworkConfig
 from hackmatrix.agents.networks.feature_network import FeatureNetwork
 from hackmatrix.agents.networks.mlp import Dense, trunk
 from hackmatrix.agents.networks.network import Network
-from hackmatrix.agents.networks.registry import MULTI_TASK, NetworkConfig
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.interface.environment import Environment, optional_members
 

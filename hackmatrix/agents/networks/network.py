@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import jax
 import jax.numpy as jnp
 
-from hackmatrix.agents.networks.registry import ARCHITECTURES, NetworkConfig
+from hackmatrix.agents.networks.architectures import ARCHITECTURES, NetworkConfig
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.jax_defaults import with_jax_defaults
 from hackmatrix.environments.interface.environment import Environment, PyTree

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.cells_forward import EPSILON, NUMPY, forward, reading_of, shapes_of
 from hackmatrix.agents.networks.policy import Policy
-from hackmatrix.agents.networks.registry import NetworkConfig
 from hackmatrix.agents.networks.rows import (
     DIRECTION_ROWS,
     DIRECTION_SHARE,

@@ -15,9 +15,9 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.mlp import Dense, relu
 from hackmatrix.agents.networks.network import Network
-from hackmatrix.agents.networks.registry import NetworkConfig
 from hackmatrix.agents.networks.rows import (
     DEFINITION,
     DIRECTION_ROWS,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hackmatrix.agents.networks.registry import NetworkConfig, plays_greedily
+from hackmatrix.agents.networks.architectures import NetworkConfig, plays_greedily
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.jax_defaults import with_jax_defaults
 from hackmatrix.core.version import ENVIRONMENT_ID

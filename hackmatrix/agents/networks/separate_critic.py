@@ -4,10 +4,10 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.feature_network import FeatureNetwork
 from hackmatrix.agents.networks.mlp import Dense, trunk
 from hackmatrix.agents.networks.network import Network
-from hackmatrix.agents.networks.registry import NetworkConfig
 from hackmatrix.environments.interface.environment import Environment
 
 Array = jax.Array

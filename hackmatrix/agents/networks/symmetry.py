@@ -10,8 +10,8 @@ import numpy as np
 from flax import struct
 from jax.typing import DTypeLike
 
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.network import Sharing
-from hackmatrix.agents.networks.registry import NetworkConfig
 from hackmatrix.agents.networks.sparse import product
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.interface.environment import (

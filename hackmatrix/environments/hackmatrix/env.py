@@ -27,13 +27,8 @@ from hackmatrix.environments.hackmatrix.observations import (
     planes,
 )
 from hackmatrix.environments.hackmatrix.training_reward import pay_for_programs, trained_on
-from hackmatrix.environments.interface.environment import (
-    Box,
-    Discrete,
-    Reflections,
-    StepRecord,
-    StepSpec,
-)
+from hackmatrix.environments.interface.environment import Reflections, StepRecord
+from hackmatrix.environments.interface.spaces import Box, Discrete, StepSpec
 from hackmatrix.game.engine import state as engine_state
 from hackmatrix.game.engine import text
 from hackmatrix.game.jaxgame import observation

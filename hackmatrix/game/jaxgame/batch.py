@@ -322,7 +322,7 @@ def _stack(columns: list[jax.Array]) -> jax.Array:
             lax.pad(column, zero, [(row * size, (len(columns) - 1 - row) * size, 0)])
             for row, column in enumerate(columns)
         ]
-        return reduce(jnp.bitwise_or, padded)
+        return reduce(lax.bitwise_or, padded)
 
     groups = [columns[i : i + _ROWS_AT_ONCE] for i in range(0, len(columns), _ROWS_AT_ONCE)]
     return jnp.concatenate(list(map(join, groups))).reshape(len(columns), -1)

@@ -31,7 +31,7 @@ def where(condition: jax.Array, yes: Any, no: Any) -> jax.Array:
 
 def _full(value: Any, shape: tuple[int, ...], dtype: Any) -> jax.Array:
     if jnp.shape(value) == shape:
-        return jnp.asarray(value, dtype)
+        return lax.convert_element_type(value, dtype)
     return lax.full(shape, value, dtype)
 
 

@@ -6,6 +6,7 @@ on all indices at once is then a few operations on sets, however many indices th
 """
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import jax
@@ -312,7 +313,5 @@ class Coordinates(NamedTuple, Generic[_Set]):
 
 def _row_bits(row: _Set, cols: list[_Set]) -> jax.Array:
     """uint32: bit c is set if a piece in a row is in column c."""
-    word = jnp.uint32(0)
-    for col, slots in enumerate(cols):
-        word |= where((row & slots).any(), np.uint32(1 << col), 0)
-    return word
+    bits = [where((row & slots).any(), np.uint32(1 << col), 0) for col, slots in enumerate(cols)]
+    return reduce(lax.bitwise_or, bits)

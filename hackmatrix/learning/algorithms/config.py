@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hackmatrix.agents.networks.registry import NAMES, PPO, import_algorithm
+from hackmatrix.agents.networks.architectures import NAMES, PPO, import_algorithm
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import PRESENCE, Option, option, options_of
 from hackmatrix.learning.trainer.config import AlgorithmConfig

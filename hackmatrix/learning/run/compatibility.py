@@ -9,8 +9,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from hackmatrix.agents.networks.architectures import PPO, NetworkConfig
 from hackmatrix.agents.networks.network import Network, sharing_of
-from hackmatrix.agents.networks.registry import PPO, NetworkConfig
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.config import EnvironmentConfig
 from hackmatrix.environments.registry import environment_id

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
-from hackmatrix.agents.networks.registry import PPO, NetworkConfig, find_algorithm
+from hackmatrix.agents.networks.architectures import PPO, NetworkConfig, find_algorithm
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import PRESENCE, Option, check, flag, option, options_of
 from hackmatrix.environments.config import EnvironmentConfig

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from hackmatrix.agents.networks.registry import MULTI_TASK, NAMES, PPO, find_algorithm
+from hackmatrix.agents.networks.architectures import MULTI_TASK, NAMES, PPO, find_algorithm
 from hackmatrix.agents.roster.names import PACKAGED
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import flag

@@ -17,8 +17,8 @@ import numpy as np
 import optax
 from flax import struct
 
+from hackmatrix.agents.networks.architectures import find_algorithm, import_algorithm
 from hackmatrix.agents.networks.network import Network
-from hackmatrix.agents.networks.registry import find_algorithm, import_algorithm
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import PRESENCE, options_of
 from hackmatrix.environments.interface.environment import Environment, Imagination, PyTree

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import yaml
 
-from hackmatrix.agents.networks.registry import ALGORITHMS, NAMES, PPO, find_algorithm
+from hackmatrix.agents.networks.architectures import ALGORITHMS, NAMES, PPO, find_algorithm
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import PRESENCE, check, option
 

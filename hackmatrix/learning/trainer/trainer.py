@@ -14,9 +14,9 @@ from flax import struct
 from jax.sharding import PartitionSpec
 from jax.stages import Traced
 
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.network import Network, check_network, make_network, sharing_of
 from hackmatrix.agents.networks.normalisation import FeatureScale, dense_features
-from hackmatrix.agents.networks.registry import NetworkConfig
 from hackmatrix.core.devices import mesh
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.jax_defaults import with_jax_defaults

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Collection
 from typing import Any
 
+from hackmatrix.agents.networks.architectures import find_algorithm
 from hackmatrix.agents.networks.network import Network
 from hackmatrix.agents.networks.policy import Policy
-from hackmatrix.agents.networks.registry import find_algorithm
 from hackmatrix.agents.roster.batch_players import (
     Seated,
     function_player,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from hackmatrix.agents.networks.registry import OWN_NETWORK
+from hackmatrix.agents.networks.architectures import OWN_NETWORK
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.files import write_atomically
 from hackmatrix.core.options import check, option

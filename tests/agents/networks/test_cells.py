@@ -12,6 +12,7 @@ import probe_environments as probes
 import pytest
 from lockstep_starts import rich
 
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.cells_forward import (
     NOWHERE,
     NUMPY,
@@ -23,7 +24,6 @@ from hackmatrix.agents.networks.cells_forward import (
     reading_of,
 )
 from hackmatrix.agents.networks.network import Network, encode_observations, make_network
-from hackmatrix.agents.networks.registry import NetworkConfig
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.registry import make_environment
 from hackmatrix.game.engine.observation import (

@@ -9,9 +9,9 @@ import numpy as np
 import probe_environments as probes
 import pytest
 
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.gru import GruNetwork
 from hackmatrix.agents.networks.network import unroll
-from hackmatrix.agents.networks.registry import NetworkConfig
 
 pytestmark = pytest.mark.thorough
 

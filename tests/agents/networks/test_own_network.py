@@ -11,8 +11,8 @@ import pytest
 from paths import HELPERS, LINEAR
 
 import hackmatrix
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.network import make_network
-from hackmatrix.agents.networks.registry import NetworkConfig
 from hackmatrix.agents.roster.position_policies import load
 from hackmatrix.cli.main import main
 from hackmatrix.core import named_code
@@ -90,7 +90,7 @@ NAMING = [
 ]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_code_that_only_a_file_names_is_not_run_and_what_a_flag_names_is(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

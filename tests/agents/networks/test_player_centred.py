@@ -1,6 +1,7 @@
 """The network that sees from the player: its answers, its gradient, and what it can be made for."""
 
 import functools
+import importlib
 import random
 import subprocess
 import sys
@@ -16,8 +17,8 @@ from lockstep_starts import rich
 
 import hackmatrix
 from hackmatrix.agents.networks import player_centred
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.network import make_network
-from hackmatrix.agents.networks.registry import NetworkConfig
 from hackmatrix.agents.networks.rows import DEFINITION, DIRECTION_ROWS, PLAYER_ROWS, rows_of
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.hackmatrix.observations import observations_of, records_of_features
@@ -91,6 +92,7 @@ def test_accelerators_do_without_the_native_engine() -> None:
 
 @needs_native
 def test_the_number_of_threads_changes_nothing() -> None:
+    importlib.import_module("hackmatrix.game.native.xla")  # which registers the call
     rng = np.random.default_rng(1)
     gradients = [rng.normal(size=(70, *shape)).astype(np.float32) for shape in ((12,), (4, 5))]
     shapes = (PLAYER_ROWS, 12), (DIRECTION_ROWS, 5)

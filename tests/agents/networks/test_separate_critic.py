@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.mlp import ActorCritic
-from hackmatrix.agents.networks.registry import NetworkConfig
 from hackmatrix.agents.networks.separate_critic import ActorAndCritic
 
 pytestmark = pytest.mark.thorough

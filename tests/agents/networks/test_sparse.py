@@ -7,9 +7,9 @@ import pytest
 from suites import first_quickly
 
 import hackmatrix
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.feature_network import FeatureNetwork
 from hackmatrix.agents.networks.mlp import ActorCritic
-from hackmatrix.agents.networks.registry import NetworkConfig
 from hackmatrix.agents.networks.sparse import SparseFeatures
 from hackmatrix.game.rules.observation import RECORD_SIZE
 from hackmatrix.learning.algorithms.config import PPOConfig

@@ -13,9 +13,9 @@ import pytest
 from small_runs import config_in, run_of
 
 import hackmatrix
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.network import encode_observations, make_network, sharing_of
 from hackmatrix.agents.networks.policy import load_policy
-from hackmatrix.agents.networks.registry import NetworkConfig
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.interface.environment import Reflections
 from hackmatrix.learning.algorithms.config import PPOConfig
@@ -153,7 +153,7 @@ def test_first_weights_vary_as_much_as_those_of_any_mlp() -> None:
         assert 0.95 < our / other < 1.05
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.usefixtures("shared_programs")
 def test_weights_stay_equal_while_a_network_learns(tmp_path: Path) -> None:
     """And whoever plays the params needs to know of no mirror."""

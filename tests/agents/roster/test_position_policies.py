@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.network import make_network
 from hackmatrix.agents.networks.policy import load_policy
-from hackmatrix.agents.networks.registry import NetworkConfig
 from hackmatrix.agents.roster import position_policies as policies
 from hackmatrix.agents.roster.names import resolve
 from hackmatrix.agents.roster.opinion import RecurrentPolicy

@@ -13,9 +13,9 @@ from lockstep_starts import rich
 from look_alikes import beside_a_hidden_cryptog, other_secrets, rich_game
 
 from hackmatrix.agents import shipped
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.network import make_network
 from hackmatrix.agents.networks.policy import Policy, load_policy
-from hackmatrix.agents.networks.registry import NetworkConfig
 from hackmatrix.agents.roster.batch_players import search_player
 from hackmatrix.agents.search.analysis import Analyst
 from hackmatrix.agents.search.model import Searcher, weight_of_returns

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import hackmatrix
-from hackmatrix.agents.networks.registry import NetworkConfig
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.hackmatrix import HackMatrixEnv, engines
-from hackmatrix.environments.interface.environment import StepSpec
+from hackmatrix.environments.interface.spaces import StepSpec
 from hackmatrix.game import native
 from hackmatrix.game.jaxgame.state import State
 from hackmatrix.game.native import cuda

@@ -12,7 +12,7 @@ import pytest
 
 import hackmatrix
 from hackmatrix.environments.hackmatrix import EnvState, HackMatrixEnv
-from hackmatrix.environments.interface.environment import Box, StepSpec
+from hackmatrix.environments.interface.spaces import Box, StepSpec
 from hackmatrix.game import native
 from hackmatrix.game.engine import Game
 from hackmatrix.game.engine.fields import IllegalStateError

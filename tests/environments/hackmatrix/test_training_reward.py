@@ -14,7 +14,7 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.environments.config import EnvironmentConfig
 from hackmatrix.environments.hackmatrix import HackMatrixEnv
 from hackmatrix.environments.hackmatrix.training_reward import progress
-from hackmatrix.environments.interface.environment import StepSpec
+from hackmatrix.environments.interface.spaces import StepSpec
 from hackmatrix.game.engine import Game
 from hackmatrix.game.engine.state import Player
 from hackmatrix.game.engine.text import state_from_text
@@ -199,7 +199,7 @@ def test_what_the_end_pays(engine: str, reward: str, won: float, lost: float) ->
         assert env.step(None, state, jnp.int32(RIGHT))[2] == 0  # the game was over
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("reward", ["stages", "score"])
 def test_without_a_discount_only_what_is_to_count_pays(reward: str) -> None:
     """However it is played: `stages`, the win and death, less the potential of the start; and no

@@ -27,6 +27,7 @@ def altered_steps(alter: Alteration) -> Iterator[tuple[str, StepVerdict]]:
             before = step["after"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", first_quickly(ALTERATIONS, 25))
 def test_an_altered_step_is_refused(name: str) -> None:
     alter = ALTERATIONS[name]

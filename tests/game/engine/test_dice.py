@@ -76,6 +76,7 @@ SEQUENCES: dict[str, Callable[[int], Words]] = {
 LENGTH = 16_384
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", SEQUENCES)
 def test_words_are_uniform(name: str) -> None:
     words = [draw(*SEQUENCES[name](i)) for i in range(LENGTH)]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from jax_games import ENV, GAMES, _step
 
-from hackmatrix.agents.networks.registry import NetworkConfig
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.game.jaxgame import batch
 from hackmatrix.learning.algorithms.config import PPOConfig
 from hackmatrix.learning.trainer.trainer import Trainer

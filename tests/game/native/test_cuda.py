@@ -70,6 +70,7 @@ print(cuda_check.first_difference(b""))
     assert found.stdout.startswith("reward after "), found.stderr
 
 
+@pytest.mark.slow
 def test_lockstep_with_the_native_engine(run: Run, folder: Path) -> None:
     """Each result of a step, whole states, the layout `tactical` and imagined games.
 

@@ -155,6 +155,7 @@ def test_interrupt_is_quiet() -> None:
     assert process.end() == (130, b"", b"")
 
 
+@pytest.mark.thorough
 def test_the_link_of_the_documents_serves_visual_clients(tmp_path: Path) -> None:
     (lines,) = re.findall(r"```bash\n(PLACE=(\S+).*?)```", DOC.read_text(), re.S)
     path = {"PATH": f"{BINARY.parent}:{os.environ['PATH']}"}

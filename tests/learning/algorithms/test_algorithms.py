@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from paths import DOCS, DQN
 
-from hackmatrix.agents.networks.registry import ALGORITHMS, import_algorithm
+from hackmatrix.agents.networks.architectures import ALGORITHMS, import_algorithm
 from hackmatrix.cli.main import main
 from hackmatrix.learning.algorithms.config import CONFIG_CLASSES
 from hackmatrix.learning.reporting.metrics import LEARNER_METRICS

@@ -12,8 +12,8 @@ import probe_environments as probes
 import pytest
 from memory_network import MemoryNetwork
 
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.distribution import pack_mask
-from hackmatrix.agents.networks.registry import NetworkConfig
 from hackmatrix.cli.main import main
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.classic import ClassicControl, SeenGames

@@ -10,7 +10,7 @@ import numpy as np
 import probe_environments as probes
 import pytest
 
-from hackmatrix.agents.networks.registry import NetworkConfig
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.learning.algorithms.config import PPOConfig
 from hackmatrix.learning.algorithms.ppo import PPO
 from hackmatrix.learning.reporting.metrics import summarise
@@ -41,7 +41,7 @@ def assert_equal(one: Any, other: Any) -> None:
     jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-5, atol=1e-6), one, other)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_an_update_ends_after_the_epoch_that_exceeds_the_target_and_reports_it() -> None:
     at_once, measured = trained(target_kl=1e-12)
     one_epoch, of_one = trained(update_epochs=1)

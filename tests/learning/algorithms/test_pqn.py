@@ -11,9 +11,9 @@ import numpy as np
 import probe_environments as probes
 import pytest
 
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.distribution import pack_mask
 from hackmatrix.agents.networks.policy import load_policy
-from hackmatrix.agents.networks.registry import NetworkConfig
 from hackmatrix.cli.main import main
 from hackmatrix.learning.algorithms.config import PQNConfig
 from hackmatrix.learning.algorithms.pqn import PQN, TEMPERATURE, q_values

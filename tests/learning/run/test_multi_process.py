@@ -45,6 +45,7 @@ def stopped_after(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
     return folder, updates_of(folder / MINE)[-1]
 
 
+@pytest.mark.slow
 def test_two_processes_train_as_two_devices_until_a_signal_to_any_and_then_one_goes_on(
     stopped_after: tuple[Path, int], tmp_path: Path
 ) -> None:

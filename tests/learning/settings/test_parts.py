@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hackmatrix.agents.networks.registry import ALGORITHMS, PPO
+from hackmatrix.agents.networks.architectures import ALGORITHMS, PPO
 from hackmatrix.environments.curriculum.levels import Curriculum
 from hackmatrix.environments.task_list import TaskList
 from hackmatrix.learning.algorithms.config import CONFIG_CLASSES

@@ -9,7 +9,7 @@ import numpy as np
 import probe_environments as probes
 import pytest
 
-from hackmatrix.agents.networks.registry import NetworkConfig
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.learning.algorithms.config import PPOConfig
 from hackmatrix.learning.trainer.config import Course
 from hackmatrix.learning.trainer.trainer import Trainer

@@ -8,7 +8,7 @@ import numpy as np
 import probe_environments as probes
 import pytest
 
-from hackmatrix.agents.networks.registry import NetworkConfig
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.environments.interface.environment import StepRecord
 from hackmatrix.environments.interface.metric import Metric, Over
 from hackmatrix.learning.algorithms.config import PPOConfig

@@ -9,9 +9,9 @@ import probe_environments as probes
 import pytest
 
 from hackmatrix.agents.networks import distribution
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.feature_network import FeatureNetwork
 from hackmatrix.agents.networks.mlp import ActorCritic
-from hackmatrix.agents.networks.registry import NetworkConfig
 from hackmatrix.learning.algorithms.config import PPOConfig
 from hackmatrix.learning.reporting.metrics import LEARNER_METRICS, summarise
 from hackmatrix.learning.trainer.trainer import Trainer, TrainState
@@ -50,6 +50,7 @@ def test_the_policy_depends_on_the_observation_also_in_few_bits() -> None:
     np.testing.assert_allclose(values, 1.0, atol=0.05)
 
 
+@pytest.mark.thorough
 def test_observation_and_action_are_paired() -> None:
     trainer, state = trained(probes.Pairing(), 150)
     state, _ = trainer.take_sums(state)

@@ -14,8 +14,8 @@ import pytest
 from memory_network import MemoryNetwork
 from small_runs import run_of
 
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.network import unroll
-from hackmatrix.agents.networks.registry import NetworkConfig
 from hackmatrix.agents.roster.batch_players import network_player
 from hackmatrix.core.devices import mesh
 from hackmatrix.core.errors import UserError

@@ -63,6 +63,7 @@ def test_on_accelerators_they_learn_side_by_side() -> None:
     assert keys.fastest("gpu") is keys.fastest("tpu") is keys.side_by_side
 
 
+@pytest.mark.slow
 def test_a_run_of_many_agents_is_logged_as_the_runs_of_their_seeds(tmp_path: Path) -> None:
     outcome = run_of(tmp_path / "many", seed=1)
     rows = rows_of(outcome.run)

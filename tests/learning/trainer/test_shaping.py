@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import probe_environments as probes
 import pytest
 
-from hackmatrix.agents.networks.registry import NetworkConfig
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.environments.interface.environment import Step
 from hackmatrix.learning.algorithms.config import PPOConfig
 from hackmatrix.learning.reporting.metrics import summarise

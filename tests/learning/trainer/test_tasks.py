@@ -11,7 +11,7 @@ import probe_environments as probes
 import pytest
 from jax.sharding import PartitionSpec
 
-from hackmatrix.agents.networks.registry import NetworkConfig
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.core.devices import mesh
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.interface.environment import Step

@@ -16,7 +16,7 @@ import pytest
 from sharing_trainer import SharingTrainer
 
 from hackmatrix.agents.networks import distribution
-from hackmatrix.agents.networks.registry import NetworkConfig
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.core.devices.mesh import REPLICATED, on_devices
 from hackmatrix.learning.algorithms.config import PPOConfig
 from hackmatrix.learning.algorithms.ppo import PPO
@@ -252,7 +252,7 @@ def test_the_entropy_bonus_falls_exponentially(xp: ModuleType) -> None:
     assert Hyperparameters.of(constant, course).entropy_coef(3, xp) == pytest.approx(0.16)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_params_to_export_are_averages_over_the_last_part_of_the_updates() -> None:
     config = dataclasses.replace(NORMALISING, params_average=0.5, lr=0.1)
     trainer = Trainer(probes.Grid(), config, NETWORK)
@@ -290,7 +290,7 @@ class GridInIntegers(probes.Grid):
     feature_integers = Integers()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_features_as_integers_are_learned_from_as_the_features() -> None:
     plain, integers = (
         SharingTrainer(env, NORMALISING, NETWORK) for env in (probes.Grid(), GridInIntegers())

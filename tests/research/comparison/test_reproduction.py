@@ -76,7 +76,7 @@ def changed(run: Path, change: Callable[[Path], None], folder: Path) -> Recorded
     return read_recorded(copy, None)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_run_is_trained_again_bit_for_bit(runs: Runs) -> None:
     _, again, said = runs
     assert said["equal"]

@@ -52,7 +52,7 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     return run
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_an_expert_is_cloned_with_its_values() -> None:
     data = open_data_set(of_an_expert(Path("data"), 600))
     cloned = clone(data, CONFIG, PLAN)

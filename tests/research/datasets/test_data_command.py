@@ -167,6 +167,7 @@ DAMAGES: dict[str, Callable[[Path], Any]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", DAMAGES)
 def test_hostile_files_with_right_checksums_give_one_line(
     name: str, path: Path, monkeypatch: pytest.MonkeyPatch, refused: Command

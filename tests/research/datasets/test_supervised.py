@@ -7,8 +7,8 @@ import probe_environments as probes
 import pytest
 
 from hackmatrix.agents.networks import distribution
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.network import make_network
-from hackmatrix.agents.networks.registry import NetworkConfig
 from hackmatrix.research.datasets.clone import Lessons, loss
 
 

@@ -56,6 +56,7 @@ def test_one_key_shows_what_the_moves_cost_and_each_before_it_was_played(
     assert page.is_visible("#odds")
 
 
+@pytest.mark.slow
 def test_a_suggestion_says_why_and_nothing_waits_behind_a_hundred_games(
     lost: tuple[Any, int],
 ) -> None:

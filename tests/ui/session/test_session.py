@@ -44,6 +44,7 @@ def played(session: Session, steps: int, seed: int = 0) -> dict[str, Any]:
     return answer
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(2))
 def test_a_session_plays_the_engines_game(seed: int) -> None:
     session, game, rng = Session(GameId(seed)), Game.new(seed), random.Random(seed)

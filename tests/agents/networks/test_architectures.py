@@ -11,13 +11,13 @@ import pytest
 from memory_network import MemoryNetwork
 from paths import DOCS
 
-from hackmatrix.agents.networks.network import make_network
-from hackmatrix.agents.networks.registry import (
+from hackmatrix.agents.networks.architectures import (
     ARCHITECTURES,
     MULTI_TASK,
     Architecture,
     NetworkConfig,
 )
+from hackmatrix.agents.networks.network import make_network
 from hackmatrix.environments.interface.environment import Environment
 from hackmatrix.environments.registry import make_environment
 from hackmatrix.environments.tasks import MultiTask

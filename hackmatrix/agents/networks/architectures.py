@@ -1,4 +1,4 @@
-"""The algorithms and networks by name. Imports no JAX, so that `--help` is fast."""
+"""The networks and the algorithms by name. Imports no JAX, so that `--help` is fast."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

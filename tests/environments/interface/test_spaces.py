@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare, kstest
 
-from hackmatrix.environments.interface.environment import Box, Discrete, Space
+from hackmatrix.environments.interface.spaces import Box, Discrete, Space
 
 KEYS = jax.random.split(jax.random.key(0), 4_000)
 LARGEST = float(np.finfo(np.float32).max)
@@ -27,7 +27,6 @@ SPACES: list[Space] = [
 ]
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("space", SPACES, ids=str)
 def test_samples_belong_to_the_space_and_are_spread_over_it(space: Space) -> None:
     def draw(key: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -44,6 +43,7 @@ def test_samples_belong_to_the_space_and_are_spread_over_it(space: Space) -> Non
     assert (np.abs(middle - (low / 2 + high / 2)) <= (high / 2 - low / 2) / 15).all()
 
 
+@pytest.mark.thorough
 def test_samples_are_uniform() -> None:
     counts = np.bincount(jax.vmap(Discrete(5).sample)(KEYS))
     assert chisquare(counts).pvalue > 0.01
