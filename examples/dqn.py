@@ -16,7 +16,7 @@ import optax
 from flax import struct
 
 from hackmatrix.agents.networks import distribution
-from hackmatrix.agents.networks.architectures import NAMES
+from hackmatrix.agents.networks.architectures import ALGORITHM_NAMES
 from hackmatrix.agents.networks.network import encode_observations
 from hackmatrix.core.devices import mesh
 from hackmatrix.core.options import option
@@ -45,7 +45,7 @@ Array = jax.Array
 class DQNConfig(PQNConfig):
     """Settings of DQN; those of its exploration are PQN's."""
 
-    algorithm: str = option("dqn:DQN", "", choices=NAMES)
+    algorithm: str = option("dqn:DQN", "", choices=ALGORITHM_NAMES)
     replay_size: int = option(65_536, "transitions in the replay", at_least=1)
     learning_starts: int = option(2_048, "transitions before anything is learned", at_least=1)
     batch_size_of_replay: int = option(256, "transitions of a gradient step", at_least=1)

@@ -16,6 +16,7 @@ from hackmatrix.core.errors import UserError
 
 _ABANDONED = 600.0  # seconds after which nobody is writing a partial file any more
 PARTIAL = ".saving-"  # before the names of files that are not complete; a kill may leave them
+MANIFEST = "manifest.json"
 
 
 def write_atomically(path: Path, content: bytes, mode: int = 0o666) -> None:
@@ -135,9 +136,6 @@ def _stage(path: Path, content: bytes, mode: int = 0o666) -> Iterator[Path]:
             partial.unlink(missing_ok=True)
 
 
-NAME = "manifest.json"
-
-
 class DamagedError(UserError):
     """A folder does not match its manifest."""
 
@@ -148,7 +146,7 @@ def write_manifest(folder: Path) -> None:
     for path in _files(folder):
         sync(path)
         files[path.relative_to(folder).as_posix()] = _entry(path)
-    manifest = folder / NAME
+    manifest = folder / MANIFEST
     manifest.write_text(_text(files), encoding="utf-8")
     sync(manifest)
     sync(folder)
@@ -188,19 +186,19 @@ def names_in(content: bytes) -> list[str]:
 
 
 def _read(folder: Path) -> dict[str, tuple[int, str]]:
-    path = folder / NAME
+    path = folder / MANIFEST
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise DamagedError(f"{folder} is damaged: the file {NAME} is missing") from None
+        raise DamagedError(f"{folder} is damaged: the file {MANIFEST} is missing") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise DamagedError(f"{folder} is damaged: {NAME} can't be read ({error})") from None
+        raise DamagedError(f"{folder} is damaged: {MANIFEST} can't be read ({error})") from None
     try:
         files = {name: (size, checksum) for name, (size, checksum) in json.loads(text).items()}
     except (ValueError, AttributeError, TypeError, RecursionError):
         files = None
     if files is None or _text(files) != text or not all(map(_is_entry, files.values())):
-        raise DamagedError(f"{folder} is damaged: the file {NAME} was changed")
+        raise DamagedError(f"{folder} is damaged: the file {MANIFEST} was changed")
     return files
 
 
@@ -220,4 +218,6 @@ def _entry(path: Path) -> tuple[int, str]:
 
 
 def _files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / NAME)
+    return sorted(
+        path for path in folder.rglob("*") if path.is_file() and path != folder / MANIFEST
+    )

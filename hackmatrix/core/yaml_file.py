@@ -13,6 +13,8 @@ _MOST_BYTES = 2**16  # of a file, for which PyYAML needs a second or two
 _DEEPEST = 16  # levels of lists and mappings
 _LONGEST_NUMBER = 100  # characters; Python itself can't print all numbers of some thousand
 _LONGEST = 200  # characters of a reason
+CONFIGS = Path(__file__).parents[1] / "configs"
+CURRICULA = CONFIGS / "curricula"
 
 
 def read_yaml(path: Path, option: str = "") -> dict[Any, Any]:
@@ -102,10 +104,6 @@ class _Loader(yaml.SafeLoader):
 
 for _kind in ("int", "float"):
     _Loader.add_constructor(f"tag:yaml.org,2002:{_kind}", _Loader.construct_number)
-
-
-CONFIGS = Path(__file__).parents[1] / "configs"
-CURRICULA = CONFIGS / "curricula"
 
 
 def config_file(path: Path, folder: Path = CONFIGS) -> Path:

@@ -16,6 +16,10 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.core.imports import missing
 
 _URL = re.compile(r"gs:/{1,2}(?P<bucket>[a-z0-9][a-z0-9._-]{1,220}[a-z0-9])(?P<path>/.*)?")
+CREDENTIAL_SECONDS = 4.0  # the library itself looks for credentials for up to a minute
+PATIENCE = 60.0  # seconds in which a request is made again
+FIRST_PATIENCE = 12.0  # of the first request of a command, which a person waits for
+_CHUNK = 8 * 2**20  # bytes; larger objects are sent in pieces, and a lost piece alone is sent again
 
 
 class Address(NamedTuple):
@@ -62,12 +66,6 @@ class Address(NamedTuple):
 def is_address(text: str | Path | None) -> bool:
     """Whether a path names something in a bucket."""
     return text is not None and str(text).startswith("gs:")
-
-
-CREDENTIAL_SECONDS = 4.0  # the library itself looks for credentials for up to a minute
-PATIENCE = 60.0  # seconds in which a request is made again
-FIRST_PATIENCE = 12.0  # of the first request of a command, which a person waits for
-_CHUNK = 8 * 2**20  # bytes; larger objects are sent in pieces, and a lost piece alone is sent again
 
 
 class BucketError(OSError):

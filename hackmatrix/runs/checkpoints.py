@@ -21,8 +21,14 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.files import NAME as MANIFEST
-from hackmatrix.core.files import PARTIAL, DamagedError, check_manifest, sync, write_manifest
+from hackmatrix.core.files import (
+    MANIFEST,
+    PARTIAL,
+    DamagedError,
+    check_manifest,
+    sync,
+    write_manifest,
+)
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.runs.params import Arrays, Shapes, read_arrays, write_arrays
 

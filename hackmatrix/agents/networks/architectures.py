@@ -34,7 +34,7 @@ ALGORITHMS = {
         settings={"normalize_rewards": False, "ent_coef": 0.01},
     ),
 }
-NAMES = NamesOrCode(ALGORITHMS, "module:Class")
+ALGORITHM_NAMES = NamesOrCode(ALGORITHMS, "module:Class")
 
 
 def import_algorithm(name: str) -> Any:
@@ -94,7 +94,7 @@ ARCHITECTURES = {
 
 OWN_NETWORK = "network, if it is your own (module:function)"
 _FLAG = "--architecture"
-_NAMES = NamesOrCode(ARCHITECTURES, "module:function")
+_ARCHITECTURE_NAMES = NamesOrCode(ARCHITECTURES, "module:function")
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class NetworkConfig:
     architecture: str = option(
         "mlp",
         "network; module:function for one of your own, see docs/networks.md",
-        choices=_NAMES,
+        choices=_ARCHITECTURE_NAMES,
         names_code=True,
         common=True,
     )
@@ -188,7 +188,7 @@ class NetworkConfig:
             if type(value) is not spec.value_type:
                 wanted = spec.value_type.__name__
                 raise UserError(f"{path}: {spec.name} must be {wanted}, got {value!r:.60}")
-            if spec.name == "architecture" and value not in _NAMES:
+            if spec.name == "architecture" and value not in _ARCHITECTURE_NAMES:
                 raise UserError(
                     f"{path}: is of the network {value!r:.60}, which this version lacks"
                 )

@@ -9,6 +9,28 @@ from hackmatrix.game.foresight.visible_state import VisibleState
 from hackmatrix.game.rules.programs import PROGRAMS
 from hackmatrix.game.rules.stages import LAST_STAGE
 
+_PROGRAMS = {
+    "COL": 14.0,
+    "PUSH": 14.0,
+    "ROW": 14.0,
+    "RESET": 12.0,
+    "D_BOM": 10.0,
+    "STEP": 8.0,
+    "CRASH": 6.0,
+    "ATK+": 5.5,
+    "ANTI-V": 5.0,
+    "DEBUG": 4.0,
+    "HACK": 4.0,
+    "CALM": 2.8,
+    "SIPH+": 2.3,
+    "DELAY": 1.0,
+    "EXCH": 1.0,
+    "PULL": 1.0,
+    "SHOW": 1.0,
+    "WAIT": 1.0,
+}
+_LESS_EACH = 0.4  # each further point of attack is worth this part of the one before
+
 
 class ScriptedWeights(NamedTuple):
     """The worth of things (`values.py`), and how far to look (`scripted.py`)."""
@@ -51,27 +73,6 @@ class ScriptedWeights(NamedTuple):
     programs: tuple[float, ...]  # owning each program, in their order
 
 
-_PROGRAMS = {
-    "COL": 14.0,
-    "PUSH": 14.0,
-    "ROW": 14.0,
-    "RESET": 12.0,
-    "D_BOM": 10.0,
-    "STEP": 8.0,
-    "CRASH": 6.0,
-    "ATK+": 5.5,
-    "ANTI-V": 5.0,
-    "DEBUG": 4.0,
-    "HACK": 4.0,
-    "CALM": 2.8,
-    "SIPH+": 2.3,
-    "DELAY": 1.0,
-    "EXCH": 1.0,
-    "PULL": 1.0,
-    "SHOW": 1.0,
-    "WAIT": 1.0,
-}
-
 TUNED = ScriptedWeights(
     hp1=40.0,
     hp2=7.0,
@@ -106,9 +107,6 @@ TUNED = ScriptedWeights(
     deep=0.8,
     programs=tuple(_PROGRAMS.get(program.name, 0.0) for program in PROGRAMS),
 )
-
-
-_LESS_EACH = 0.4  # each further point of attack is worth this part of the one before
 
 
 def holdings(visible: VisibleState, w: ScriptedWeights) -> float:

@@ -10,6 +10,22 @@ from typing import Any, NamedTuple
 from hackmatrix.cloud.tpu.gcloud import ErrorType, what_to_do
 from hackmatrix.cloud.tpu.probe import RESTART_CODES, Hosts, Observed, Queue, TpuNode, TpuRun
 
+LOOK_AGAIN = 30.0  # seconds, while something changes by itself
+FOLLOW = 60.0  # seconds between looks at training
+FIRST_RETRY = 15.0
+LONGEST_RETRY = 300.0
+SSH_NEVER_WORKED = 10  # looks after which a person must look
+SILENT = 30  # looks without an answer and without a new checkpoint: the TPU is lost
+NOT_READY = 40  # looks at a TPU that does not get ready: it is lost
+GOING = 40  # looks at what is being deleted or suspended, before it is deleted once more
+NOT_LISTED = 3  # looks at an active request without a TPU
+UNKNOWN_ERRORS = 5
+SETUPS = 3
+FETCHES = 3  # tries after the end date, before the TPU is deleted all the same
+MIXED = 3  # looks after which hosts that stopped are not only late
+RESTARTS = 3  # without a new checkpoint
+_INTERRUPTED = 130
+
 
 class Action(Enum):
     """The next step; `hackmatrix.cloud.tpu.run` has its gcloud lines."""
@@ -131,23 +147,6 @@ def ready_seconds(memory: TpuHistory, observed: Observed) -> float:
 
 def _is_unlisted(observed: Observed) -> bool:
     return observed.queue is Queue.ACTIVE and observed.node is TpuNode.ABSENT
-
-
-LOOK_AGAIN = 30.0  # seconds, while something changes by itself
-FOLLOW = 60.0  # seconds between looks at training
-FIRST_RETRY = 15.0
-LONGEST_RETRY = 300.0
-SSH_NEVER_WORKED = 10  # looks after which a person must look
-SILENT = 30  # looks without an answer and without a new checkpoint: the TPU is lost
-NOT_READY = 40  # looks at a TPU that does not get ready: it is lost
-GOING = 40  # looks at what is being deleted or suspended, before it is deleted once more
-NOT_LISTED = 3  # looks at an active request without a TPU
-UNKNOWN_ERRORS = 5
-SETUPS = 3
-FETCHES = 3  # tries after the end date, before the TPU is deleted all the same
-MIXED = 3  # looks after which hosts that stopped are not only late
-RESTARTS = 3  # without a new checkpoint
-_INTERRUPTED = 130
 
 
 def decide(observed: Observed, memory: TpuHistory) -> HistoryStep:

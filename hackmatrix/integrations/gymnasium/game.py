@@ -26,6 +26,10 @@ from hackmatrix.integrations.gymnasium.observation_spaces import arrange_record,
 from hackmatrix.integrations.process.client import START_TIMEOUT, TIMEOUT
 from hackmatrix.ui.session.descriptions import PROGRAM_KEYS
 
+PICTURES = ("ansi", "rgb_array", "svg")  # those that `render` returns
+_CLEAR = "\x1b[H\x1b[J"  # of a terminal
+_ARROWS = (0x40000052, 0x40000051, 0x40000050, 0x4000004F)  # pygame's: up, down, left, right
+
 
 def stream_of(seed: int) -> int:
     """The stream of a seed, never one of evaluations.
@@ -37,9 +41,6 @@ def stream_of(seed: int) -> int:
     if seed < EVALUATION_STREAM:
         return seed
     return int(np.random.SeedSequence(seed).generate_state(1)[0]) % EVALUATION_STREAM
-
-
-PICTURES = ("ansi", "rgb_array", "svg")  # those that `render` returns
 
 
 def check_render_mode(mode: str | None, modes: Sequence[str]) -> None:
@@ -59,10 +60,6 @@ def picture(state: State, mode: str | None) -> Any:
     if mode == "svg":
         return draw(state)
     return in_words(state) if mode == "ansi" else None
-
-
-_CLEAR = "\x1b[H\x1b[J"  # of a terminal
-_ARROWS = (0x40000052, 0x40000051, 0x40000050, 0x4000004F)  # pygame's: up, down, left, right
 
 
 class GameEnv(gymnasium.Env[Any, Any]):

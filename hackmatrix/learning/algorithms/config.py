@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hackmatrix.agents.networks.architectures import NAMES, PPO, import_algorithm
+from hackmatrix.agents.networks.architectures import ALGORITHM_NAMES, PPO, import_algorithm
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import PRESENCE, Option, option, options_of
 from hackmatrix.learning.trainer.config import AlgorithmConfig
@@ -76,7 +76,7 @@ class PPOConfig(ActorCriticConfig):
 class PQNConfig(AlgorithmConfig):
     """Settings of PQN."""
 
-    algorithm: str = option("pqn", "", choices=NAMES)
+    algorithm: str = option("pqn", "", choices=ALGORITHM_NAMES)
     exploration_initial_eps: float = option(
         1.0, "chance of a random action at first", at_least=0, at_most=1, compiled=False
     )
@@ -96,7 +96,7 @@ class PQNConfig(AlgorithmConfig):
 class ExpertIterationConfig(ActorCriticConfig):
     """Settings of expert iteration."""
 
-    algorithm: str = option("expert_iteration", "", choices=NAMES)
+    algorithm: str = option("expert_iteration", "", choices=ALGORITHM_NAMES)
     normalize_rewards: bool = option(False, "")
     simulations: int = option(8, "simulations before each action", at_least=1, at_most=2**12)
     search_weight: float = option(
@@ -122,7 +122,7 @@ def config_class(algorithm: str) -> type[AlgorithmConfig]:
     """
     if algorithm in CONFIG_CLASSES:
         return CONFIG_CLASSES[algorithm]
-    if algorithm not in NAMES:
+    if algorithm not in ALGORITHM_NAMES:
         AlgorithmConfig(algorithm)  # says what there is
     own: Any = getattr(import_algorithm(algorithm), "Config", None)
     if not (isinstance(own, type) and issubclass(own, AlgorithmConfig)):

@@ -10,7 +10,12 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from hackmatrix.agents.networks.architectures import MULTI_TASK, NAMES, PPO, find_algorithm
+from hackmatrix.agents.networks.architectures import (
+    ALGORITHM_NAMES,
+    MULTI_TASK,
+    PPO,
+    find_algorithm,
+)
 from hackmatrix.agents.roster.names import PACKAGED
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import flag
@@ -74,7 +79,7 @@ def resolve(
         explicit["architecture"] = MULTI_TASK
     algorithm = explicit.get("algorithm", PPO)
     _check_flags(flags, algorithm)
-    if resumed is None and algorithm in NAMES:
+    if resumed is None and algorithm in ALGORITHM_NAMES:
         for name, value in find_algorithm(algorithm).settings.items():
             if name not in explicit:
                 notes.append(f"for --algorithm {algorithm}: {name} {value}")

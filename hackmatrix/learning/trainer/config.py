@@ -6,7 +6,12 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import yaml
 
-from hackmatrix.agents.networks.architectures import ALGORITHMS, NAMES, PPO, find_algorithm
+from hackmatrix.agents.networks.architectures import (
+    ALGORITHM_NAMES,
+    ALGORITHMS,
+    PPO,
+    find_algorithm,
+)
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import PRESENCE, check, option
 
@@ -68,7 +73,7 @@ class AlgorithmConfig:
     algorithm: str = option(
         PPO,
         "learning algorithm; module:Class for one of your own, see docs/training.md",
-        choices=NAMES,
+        choices=ALGORITHM_NAMES,
         names_code=True,
         common=True,
     )

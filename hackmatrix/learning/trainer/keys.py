@@ -9,6 +9,8 @@ import numpy as np
 from jax.typing import ArrayLike
 
 Array = jax.Array
+Tree = Any
+OverAgents = Callable[[Callable[[Tree], Tree]], Callable[[Tree], Tree]]
 
 
 class Purpose(IntEnum):
@@ -56,10 +58,6 @@ class UpdateKeys(NamedTuple):
     def many(self, purpose: Purpose, *counters: ArrayLike, indices: Array) -> Array:
         """N keys for this purpose, one for each last counter in `indices`: int[N]."""
         return keys_for(self.seed, purpose, self.update, *counters, indices=indices)
-
-
-Tree = Any
-OverAgents = Callable[[Callable[[Tree], Tree]], Callable[[Tree], Tree]]
 
 
 def one_by_one(rule: Callable[[Tree], Tree]) -> Callable[[Tree], Tree]:

@@ -28,6 +28,17 @@ from hackmatrix.environments.registry import check_code, environment_id
 from hackmatrix.learning.settings.config import MAX_SEED
 
 MAX_SHARD = 2**28  # bytes of the arrays
+_DTYPES = {
+    "lengths": np.int32,
+    "terminated": np.bool_,
+    "finals": np.uint32,
+    "actions": np.uint8,
+    "rewards": np.float32,
+}
+FORMAT = 1
+FACTS = "data.json"
+MAX_STEPS = 100_000  # of a game
+_LONGEST = 4096  # characters of a name; that of an agent may be a path
 
 
 class Shard(NamedTuple):
@@ -68,15 +79,6 @@ class Shard(NamedTuple):
         """The sum of each game's rewards, float64[G]."""
         sums: NDArray[np.float64] = np.add.reduceat(self.rewards, self.starts, dtype=np.float64)
         return sums
-
-
-_DTYPES = {
-    "lengths": np.int32,
-    "terminated": np.bool_,
-    "finals": np.uint32,
-    "actions": np.uint8,
-    "rewards": np.float32,
-}
 
 
 def read_shard(path: Path, first: int, games: int, max_steps: int) -> Shard:
@@ -121,12 +123,6 @@ def _arrays(path: Path) -> dict[str, NDArray[Any]]:
 def damage_error(path: Path, what: str) -> DamagedError:
     """The error of a file that was changed, or made to look like one of ours."""
     return DamagedError(f"{path} is damaged: {what}")
-
-
-FORMAT = 1
-FACTS = "data.json"
-MAX_STEPS = 100_000  # of a game
-_LONGEST = 4096  # characters of a name; that of an agent may be a path
 
 
 @dataclass(frozen=True)

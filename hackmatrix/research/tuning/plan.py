@@ -29,6 +29,9 @@ FOLDER = Path("tuning")
 QUICK = "quick"  # the settings of a search without a file: a trial takes minutes
 
 _CRITICAL = [r.name for r in alarms_of(LEARNER_METRICS) if r.severity is Severity.CRITICAL]
+PLAN = "search.json"
+_ROWS = 40  # of metrics, in a trial
+_FRESH = 10_000  # added to the seed of the file for agents that no trial has had
 
 
 def without_password(url: str) -> str:
@@ -115,11 +118,6 @@ class TuneOptions:
         """The folder of the search."""
         name = "search" if self.config is None else self.config.stem
         return self.output_dir or FOLDER / name
-
-
-PLAN = "search.json"
-_ROWS = 40  # of metrics, in a trial
-_FRESH = 10_000  # added to the seed of the file for agents that no trial has had
 
 
 class SearchPlan(NamedTuple):

@@ -6,8 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.files import NAME as MANIFEST
-from hackmatrix.core.files import PARTIAL, DamagedError, check_manifest, write_atomically
+from hackmatrix.core.files import MANIFEST, PARTIAL, DamagedError, check_manifest, write_atomically
 from hackmatrix.runs.bucket import Bucket, Missing, Object, Unreachable, checksum
 from hackmatrix.runs.buckets.plan import (
     checkpoint_of,

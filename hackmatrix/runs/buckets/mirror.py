@@ -14,8 +14,7 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.files import NAME as MANIFEST
-from hackmatrix.core.files import names_in
+from hackmatrix.core.files import MANIFEST, names_in
 from hackmatrix.runs.bucket import Bucket, Changed, Object, checksum
 from hackmatrix.runs.buckets.lease import Lease, LeaseLost
 from hackmatrix.runs.buckets.plan import (

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from hackmatrix.core.files import NAME as MANIFEST
-from hackmatrix.core.files import write_atomically
+from hackmatrix.core.files import MANIFEST, write_atomically
 from hackmatrix.runs.bucket import Address
 from hackmatrix.runs.buckets import lease
 from hackmatrix.runs.checkpoints import FOLDER

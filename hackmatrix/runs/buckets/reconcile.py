@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.files import NAME as MANIFEST
+from hackmatrix.core.files import MANIFEST
 from hackmatrix.runs.bucket import Bucket, Object, checksum
 from hackmatrix.runs.buckets.fetch import Objects, Say, fetch_run, run_objects
 from hackmatrix.runs.buckets.plan import (

@@ -39,6 +39,10 @@ _FIRST = GameId(EVALUATION_STREAM)  # as `hackmatrix watch`
 _GONE = "there is no such agent: it may have been deleted"
 _KEPT_PAGES, _KEPT_GAMES = 16, 64
 _one_by_one = threading.Lock()  # games that are played
+_MOST_METRICS = 100  # of one answer
+_MOST_ROWS = 100_000  # that smoothing is over
+_MOST_PIXELS = 4000
+_BREATH = 0.002  # seconds between two pieces of a long file, in which pages are answered
 
 
 def game_routes(runs: Runs) -> list[BaseRoute]:
@@ -154,12 +158,6 @@ def _game(path: Path, written: int, game: GameId) -> Tree:
     for step, action in enumerate(play_game(path, game).actions):
         tree.play(step, action, path.stem)
     return tree
-
-
-_MOST_METRICS = 100  # of one answer
-_MOST_ROWS = 100_000  # that smoothing is over
-_MOST_PIXELS = 4000
-_BREATH = 0.002  # seconds between two pieces of a long file, in which pages are answered
 
 
 def make_app(

@@ -22,6 +22,16 @@ from hackmatrix.game.rules.stages import MAX_HP as PLAYER_HP
 from hackmatrix.ui.session.descriptions import PROGRAM_WORDS, describe_events, why_not
 
 _CRYPTOG = "cryptog"
+# Fields of a view that the board's marks show already.
+_ON_BOARD = ("cells", "enemies", "transmissions", "fire", "last_seen", "exit")
+_HABITS = {
+    "virus": "moves two cells a turn",
+    "daemon": "moves one cell a turn",
+    "glitch": "walks over blocks",
+    "cryptog": "hidden unless in your row or column",
+}
+_COSTS = {program.name: (program.credits, program.energy) for program in PROGRAMS}
+_GAINS = ("hp", "credits", "energy", "siphons", "attack", "score")
 
 
 def visible_events(events: tuple[Event, ...], before: State, after: State) -> list[dict[str, Any]]:
@@ -73,10 +83,6 @@ def _in_line(cell: int | None, here: int) -> bool:
     return cell is not None and (row(cell) == row(here) or col(cell) == col(here))
 
 
-# Fields of a view that the board's marks show already.
-_ON_BOARD = ("cells", "enemies", "transmissions", "fire", "last_seen", "exit")
-
-
 def facts_of(state: State, *, reveal: bool = False) -> dict[str, Any]:
     """The page's facts about a state.
 
@@ -123,15 +129,6 @@ def marks_json(group: SvgGroup) -> dict[str, Any]:
 
 
 # --- What lies on each cell, in sentences for a player: for the pointer and for screen readers ----
-
-
-_HABITS = {
-    "virus": "moves two cells a turn",
-    "daemon": "moves one cell a turn",
-    "glitch": "walks over blocks",
-    "cryptog": "hidden unless in your row or column",
-}
-_COSTS = {program.name: (program.credits, program.energy) for program in PROGRAMS}
 
 
 def cell_labels(view: dict[str, Any]) -> list[str]:
@@ -234,9 +231,6 @@ def _with_article(noun: str) -> str:
 
 
 # --- The effect of each action, as far as the player can know, and why others are not possible ----
-
-
-_GAINS = ("hp", "credits", "energy", "siphons", "attack", "score")
 
 
 def previews(state: State) -> list[dict[str, Any]]:

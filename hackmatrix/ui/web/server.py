@@ -21,13 +21,6 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 
 from hackmatrix.core.errors import UserError
 
-
-def files_in(room: str, folder: str = "static") -> dict[str, bytes]:
-    """The files in a folder of a room of `ui`, by name."""
-    files = (resources.files("hackmatrix.ui") / room / folder).iterdir()
-    return {file.name: file.read_bytes() for file in files if file.is_file()}
-
-
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _COOKIE = "hackmatrix-token"
 _HEADERS = {
@@ -40,6 +33,22 @@ _HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-cache",
 }
+MOST_BYTES = 2**20  # of a message to the server
+_FAREWELL = 3  # seconds in which a thread that serves may end
+_TYPES = {
+    "css": "text/css",
+    "html": "text/html",
+    "js": "text/javascript",
+    "json": "application/json",
+    "svg": "image/svg+xml",
+    "txt": "text/plain",
+}
+
+
+def files_in(room: str, folder: str = "static") -> dict[str, bytes]:
+    """The files in a folder of a room of `ui`, by name."""
+    files = (resources.files("hackmatrix.ui") / room / folder).iterdir()
+    return {file.name: file.read_bytes() for file in files if file.is_file()}
 
 
 class Guard:
@@ -114,19 +123,6 @@ def _with_headers(send: Send) -> Send:
         await send(message)
 
     return app_with_headers
-
-
-MOST_BYTES = 2**20  # of a message to the server
-_FAREWELL = 3  # seconds in which a thread that serves may end
-
-_TYPES = {
-    "css": "text/css",
-    "html": "text/html",
-    "js": "text/javascript",
-    "json": "application/json",
-    "svg": "image/svg+xml",
-    "txt": "text/plain",
-}
 
 
 def give(files: Mapping[str, bytes]) -> Callable[[Request], Awaitable[Response]]:
