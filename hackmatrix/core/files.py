@@ -1,4 +1,8 @@
-"""Files: written atomically, and the manifest of a folder with the SHA-256 of each."""
+"""Files: written atomically, and the manifest of a folder with the SHA-256 of each.
+
+After a kill at any moment a file is either the old or the new one. Orbax restores arrays whose
+bytes have changed without a warning; the manifest finds every change.
+"""
 
 import contextlib
 import errno
@@ -143,11 +147,11 @@ class DamagedError(UserError):
 def write_manifest(folder: Path) -> None:
     """Writes the manifest of all files in a folder, and waits until all of them are on disk."""
     files = {}
-    for path in _files(folder):
+    for path in _files_of(folder):
         sync(path)
         files[path.relative_to(folder).as_posix()] = _entry(path)
     manifest = folder / MANIFEST
-    manifest.write_text(_text(files), encoding="utf-8")
+    manifest.write_text(_manifest_text(files), encoding="utf-8")
     sync(manifest)
     sync(folder)
 
@@ -158,8 +162,8 @@ def check_manifest(folder: Path) -> None:
     Raises:
         DamagedError: a file is missing, changed, truncated or unexpected; the message names it.
     """
-    expected = _read(folder)
-    found = {path.relative_to(folder).as_posix(): path for path in _files(folder)}
+    expected = _read_manifest(folder)
+    found = {path.relative_to(folder).as_posix(): path for path in _files_of(folder)}
     for name in expected:
         if name not in found:
             raise DamagedError(f"{folder} is damaged: the file {name} is missing")
@@ -176,7 +180,7 @@ def check_manifest(folder: Path) -> None:
             raise DamagedError(f"{folder} is damaged: the file {name} does not match its checksum")
 
 
-def names_in(content: bytes) -> list[str]:
+def names_in_manifest(content: bytes) -> list[str]:
     """The files that the content of a manifest lists; none if it was changed."""
     try:
         files = json.loads(content)
@@ -185,7 +189,7 @@ def names_in(content: bytes) -> list[str]:
     return list(files) if isinstance(files, dict) else []
 
 
-def _read(folder: Path) -> dict[str, tuple[int, str]]:
+def _read_manifest(folder: Path) -> dict[str, tuple[int, str]]:
     path = folder / MANIFEST
     try:
         text = path.read_text(encoding="utf-8")
@@ -197,7 +201,7 @@ def _read(folder: Path) -> dict[str, tuple[int, str]]:
         files = {name: (size, checksum) for name, (size, checksum) in json.loads(text).items()}
     except (ValueError, AttributeError, TypeError, RecursionError):
         files = None
-    if files is None or _text(files) != text or not all(map(_is_entry, files.values())):
+    if files is None or _manifest_text(files) != text or not all(map(_is_entry, files.values())):
         raise DamagedError(f"{folder} is damaged: the file {MANIFEST} was changed")
     return files
 
@@ -207,7 +211,7 @@ def _is_entry(entry: tuple[Any, Any]) -> bool:
     return type(size) is int and isinstance(checksum, str)
 
 
-def _text(files: dict[str, tuple[int, str]]) -> str:
+def _manifest_text(files: dict[str, tuple[int, str]]) -> str:
     return json.dumps(files, indent=1) + "\n"
 
 
@@ -217,7 +221,7 @@ def _entry(path: Path) -> tuple[int, str]:
     return path.stat().st_size, checksum
 
 
-def _files(folder: Path) -> list[Path]:
+def _files_of(folder: Path) -> list[Path]:
     return sorted(
         path for path in folder.rglob("*") if path.is_file() and path != folder / MANIFEST
     )

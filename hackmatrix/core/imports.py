@@ -1,4 +1,9 @@
-"""Imports of packages that may be missing, and of modules in a certain order."""
+"""Imports of packages that may be missing, and of modules in a certain order.
+
+Code imports packages of extras where it needs them. The command line turns the error of a missing
+one into a line on how to get it; `need` raises it before something is begun that could not be
+finished.
+"""
 
 import importlib
 import shlex

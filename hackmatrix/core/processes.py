@@ -1,4 +1,9 @@
-"""Processes of this package: cores, command lines, and the parent of a training process."""
+"""Processes of this package: cores, command lines, and the parent of a training process.
+
+JAX's runtime ends a process from C++ when another one of its job is lost. To the parent, which
+needs no JAX, such an end, or one by the system, becomes a line of text and an exit code that says:
+start me again. It also ends what is stuck.
+"""
 
 import contextlib
 import os

@@ -1,4 +1,8 @@
-"""Google Cloud Storage: addresses, and the objects of a bucket."""
+"""Google Cloud Storage: addresses, and the objects of a bucket.
+
+`google-cloud-storage` does the work (extra `bucket`); STORAGE_EMULATOR_HOST names another server.
+Requests that fail for a moment are made again, with growing pauses, until a deadline.
+"""
 
 import base64
 import contextlib

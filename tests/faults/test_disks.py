@@ -180,7 +180,7 @@ def test_rows_that_wait_at_the_end_of_a_run_are_written(
 
     monkeypatch.setattr(RunFolder, "add_metrics", add_to_full)
     if not are_finite:
-        monkeypatch.setattr("hackmatrix.learning.trainer.keys.are_finite", lambda _: False)
+        monkeypatch.setattr("hackmatrix.learning.trainer.seeds.are_finite", lambda _: False)
     output = io.StringIO()
     outcome = run_of(tmp_path, output=output, log_interval=1)
     assert "metrics.jsonl can't be written" in output.getvalue()

@@ -28,9 +28,9 @@ observations = jax.jit(jax.vmap(ENV.observe))
 
 def begin(states: list[State]) -> EnvState:
     """Games from the Python engine's states; too few of them are played several times."""
-    places = np.arange(GAMES) % len(states)
+    repeated = np.arange(GAMES) % len(states)
     made = (state_from_engine(state) for state in states)
-    batched = jax.tree.map(lambda *leaves: np.stack(leaves)[places], *made)
+    batched = jax.tree.map(lambda *leaves: np.stack(leaves)[repeated], *made)
     nothing = jnp.zeros(GAMES, jnp.int32)
     return EnvState(batched, episode_return=nothing, episode_length=nothing)
 

@@ -1,4 +1,10 @@
-"""The networks and the algorithms by name. Imports no JAX, so that `--help` is fast."""
+"""The networks and the algorithms by name. Imports no JAX, so that `--help` is fast.
+
+A new network is a module with a function `make(env, config) -> Network` and a row of its table, a
+new algorithm a class with the members of `learning/trainer/algorithm.py` and a row of its own; or
+it is the user's, whose name is `module:function` or `module:Class`. Algorithms stand here as an
+agent plays as the one that trained it means its network to be read.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,9 @@
-"""The next step with a TPU: a pure function of what is observed and what happened before."""
+"""The next step with a TPU: a pure function of what is observed and what happened before.
+
+`decide` runs no command and reads no clock, so every state is a row of a table in its tests. What
+it remembers (`TpuHistory`) only spaces out attempts and counts them: `hackmatrix tpu run` may be
+killed at any moment and started again without it.
+"""
 
 import dataclasses
 from collections.abc import Callable

@@ -12,7 +12,8 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.core.jax_defaults import with_jax_defaults
 from hackmatrix.environments.curriculum.levels import METRICS, Advance, Curriculum, Level
 from hackmatrix.environments.hackmatrix import EnvState, HackMatrixEnv
-from hackmatrix.environments.hackmatrix.engines import engine_of, over_games
+from hackmatrix.environments.hackmatrix.engines import engine_of
+from hackmatrix.environments.hackmatrix.over_games import over_games
 from hackmatrix.environments.interface.environment import Environment, Levels, Step, StepRecord
 from hackmatrix.environments.interface.metric import Metric
 from hackmatrix.environments.wrappers import Wrapper

@@ -13,7 +13,7 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.core.integers import as_integer
 from hackmatrix.core.jax_defaults import with_jax_defaults
 from hackmatrix.core.version import ENVIRONMENT_ID
-from hackmatrix.environments.hackmatrix.engines import ENGINES, Engine, engine_of, over_games
+from hackmatrix.environments.hackmatrix.engines import ENGINES, Engine, engine_of
 from hackmatrix.environments.hackmatrix.env_state import EnvState
 from hackmatrix.environments.hackmatrix.imagination import ImaginedGames
 from hackmatrix.environments.hackmatrix.metric_table import METRICS, report
@@ -26,6 +26,7 @@ from hackmatrix.environments.hackmatrix.observations import (
     layout_of,
     planes,
 )
+from hackmatrix.environments.hackmatrix.over_games import over_games
 from hackmatrix.environments.hackmatrix.training_reward import pay_for_programs, trained_on
 from hackmatrix.environments.interface.environment import Reflections, StepRecord
 from hackmatrix.environments.interface.spaces import Box, Discrete, StepSpec

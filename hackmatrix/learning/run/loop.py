@@ -23,15 +23,16 @@ from hackmatrix.environments.interface.environment import (
     PyTree,
 )
 from hackmatrix.learning.reporting.console import Console
-from hackmatrix.learning.run.keeper import Keeper, LoopState, make_initial_state, start_facts
+from hackmatrix.learning.run.keeper import Keeper
 from hackmatrix.learning.run.multi_process import SAME_SIGNAL, LeadingTrainer, tell_trainer
 from hackmatrix.learning.run.reporter import Reporter
 from hackmatrix.learning.run.schedule import Chunks, Schedule, SharedPrograms, note_on_learning_rate
+from hackmatrix.learning.run.snapshots import LoopState, make_initial_state, start_facts
 from hackmatrix.learning.run.start import BEGINNING, Start, open_run_folder, prepare_run_folder
 from hackmatrix.learning.run.stop import StopRequest
 from hackmatrix.learning.settings.config import TrainConfig, TrainOptions
 from hackmatrix.learning.settings.devices import choose_devices
-from hackmatrix.learning.trainer import keys
+from hackmatrix.learning.trainer import seeds
 from hackmatrix.learning.trainer.config import Course
 from hackmatrix.learning.trainer.trainer import Trainer
 from hackmatrix.runs.checkpoints import SCORE, Evaluation, best_checkpoint
@@ -225,7 +226,7 @@ class _Loop:
 
 def _nan_if_broken(params: PyTree, result: dict[str, float]) -> dict[str, float]:
     """The result of an evaluation; NaN if the params are not finite, whatever they scored."""
-    return result if keys.are_finite(params) else dict.fromkeys(result, nan)
+    return result if seeds.are_finite(params) else dict.fromkeys(result, nan)
 
 
 def _stop_by_signals(console: Console, team: Team | None) -> StopRequest:

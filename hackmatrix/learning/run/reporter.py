@@ -18,7 +18,7 @@ from hackmatrix.learning.reporting.metrics import (
 )
 from hackmatrix.learning.run.schedule import Timing
 from hackmatrix.learning.settings.config import TrainConfig
-from hackmatrix.learning.trainer import keys
+from hackmatrix.learning.trainer import seeds
 from hackmatrix.learning.trainer.algorithm import Hyperparameters
 from hackmatrix.learning.trainer.anomalies import Anomaly
 from hackmatrix.learning.trainer.config import Course
@@ -109,7 +109,7 @@ class Reporter:
             timing: timing of the calls since the last row.
         """
         config = self._config
-        agents = keys.split(sums, len(self._seeds))
+        agents = seeds.split(sums, len(self._seeds))
         row = join_rows([summarise(agent, self._metrics) for agent in agents], self._seeds)
         steps = timing.updates * config.batch_size * len(self._seeds)
         row["train/steps_per_second"] = steps / timing.seconds

@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from hackmatrix.learning.reporting.console import Console
-from hackmatrix.learning.run.keeper import LoopState
+from hackmatrix.learning.run.snapshots import LoopState
 from hackmatrix.learning.run.start import Start
 from hackmatrix.learning.settings.config import TrainConfig, TrainOptions
 from hackmatrix.learning.trainer.algorithm import Hyperparameters

@@ -1,16 +1,15 @@
-"""Random keys, from a seed, a purpose and counters; several agents, each with a seed."""
+"""Random keys, derived from the run's seed, a purpose and counters; none is carried along.
 
-from collections.abc import Callable
+So a random number depends neither on what was drawn before nor on how the work was cut into calls.
+"""
+
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
-import numpy as np
 from jax.typing import ArrayLike
 
 Array = jax.Array
-Tree = Any
-OverAgents = Callable[[Callable[[Tree], Tree]], Callable[[Tree], Tree]]
 
 
 class Purpose(IntEnum):
@@ -58,30 +57,3 @@ class UpdateKeys(NamedTuple):
     def many(self, purpose: Purpose, *counters: ArrayLike, indices: Array) -> Array:
         """N keys for this purpose, one for each last counter in `indices`: int[N]."""
         return keys_for(self.seed, purpose, self.update, *counters, indices=indices)
-
-
-def one_by_one(rule: Callable[[Tree], Tree]) -> Callable[[Tree], Tree]:
-    """Maps a function of one agent over many by `lax.map`: runs one agent after another."""
-    return lambda agents: jax.lax.map(rule, agents)
-
-
-def side_by_side(rule: Callable[[Tree], Tree]) -> Callable[[Tree], Tree]:
-    """Maps a function of one agent over many by `vmap`: all in one batch."""
-    return jax.vmap(rule)
-
-
-def fastest(platform: str) -> OverAgents:
-    """`one_by_one` on CPU, where batches of small products are slow; see docs/performance.md."""
-    return one_by_one if platform == "cpu" else side_by_side
-
-
-def split(tree: Tree, count: int) -> list[Tree]:
-    """Splits the tree of `count` agents (NumPy arrays) into one tree for each agent."""
-    if count == 1:
-        return [tree]
-    return [jax.tree.map(lambda x, k=k: x[k], tree) for k in range(count)]
-
-
-def are_finite(tree: Tree) -> bool:
-    """Whether all numbers of a tree of arrays are finite."""
-    return all(bool(np.isfinite(leaf).all()) for leaf in jax.tree.leaves(tree))

@@ -27,7 +27,7 @@ from hackmatrix.environments.interface.environment import (
     optional_members,
 )
 from hackmatrix.learning.reporting.metrics import device_metrics
-from hackmatrix.learning.trainer import anomalies, keys, measures
+from hackmatrix.learning.trainer import anomalies, measures, seeds
 from hackmatrix.learning.trainer.algorithm import (
     Hyperparameters,
     Learned,
@@ -83,7 +83,7 @@ class LevelProgress(struct.PyTreeNode):
 class TrainState(struct.PyTreeNode):
     """All that one update hands to the next. Random keys are derived from `seed` and `update`.
 
-    With K agents every array has a leading axis K; see `keys.py`.
+    With K agents every array has a leading axis K; see `seeds.py`.
     """
 
     seed: Array  # uint32[]
@@ -122,7 +122,7 @@ class Trainer:
         *,
         agents: range = range(1),
         detect_anomaly: bool = False,
-        over_agents: keys.OverAgents | None = None,
+        over_agents: seeds.OverAgents | None = None,
     ) -> None:
         """Prepares the programs; they are compiled when they are first called.
 
@@ -158,7 +158,7 @@ class Trainer:
         self.metrics = measures.metrics_of(env, self.algorithm)
         self._members = optional_members(env)
         self._share = config.num_envs // self.mesh.size  # games of one device
-        self._over_agents = over_agents or keys.fastest(platform)
+        self._over_agents = over_agents or seeds.fastest(platform)
         specs = self._specs()
         self._shardings = mesh.shardings(self.mesh, specs)
         self._init = mesh.on_devices(self._new_states, self.mesh, mesh.REPLICATED, specs)
@@ -286,7 +286,7 @@ class Trainer:
         Returns:
             The agent's seed and the place of the anomaly; None if there is none.
         """
-        of_agents = keys.split(np.asarray(state.anomaly), len(self.agents))
+        of_agents = seeds.split(np.asarray(state.anomaly), len(self.agents))
         for seed, found in zip(self.agents, of_agents, strict=True):
             if (anomaly := anomalies.read(found, state.params, self.algorithm)) is not None:
                 return seed, anomaly
@@ -297,7 +297,7 @@ class Trainer:
         if count == 1:
             return self._new_state(seed, update)
         # One by one, so that each is to the last bit what its seed alone makes.
-        each = keys.one_by_one(lambda seed: self._new_state(seed, update))
+        each = seeds.one_by_one(lambda seed: self._new_state(seed, update))
         states: TrainState = each(seed + jnp.arange(count, dtype=jnp.uint32))
         return states
 

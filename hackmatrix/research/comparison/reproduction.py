@@ -15,8 +15,8 @@ from hackmatrix.environments.registry import check_code
 from hackmatrix.learning.reporting.alarms import ROW_KEY, SPEED, THROUGHPUT_FALLING
 from hackmatrix.learning.reporting.console import Console
 from hackmatrix.learning.reporting.metrics import AGENTS, SEED
-from hackmatrix.learning.run.keeper import start_facts
 from hackmatrix.learning.run.loop import RunOutcome, train
+from hackmatrix.learning.run.snapshots import start_facts
 from hackmatrix.learning.settings.config import LOGGING, OPTIONS, TrainConfig, TrainOptions
 from hackmatrix.learning.settings.config_file import read_config
 from hackmatrix.learning.settings.devices import choose_devices

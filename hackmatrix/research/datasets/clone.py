@@ -25,7 +25,8 @@ from hackmatrix.learning.run.compatibility import check_exported, check_shapes, 
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.trainer.batches import value_loss
 from hackmatrix.learning.trainer.config import AlgorithmConfig
-from hackmatrix.learning.trainer.keys import Purpose, are_finite, key_for
+from hackmatrix.learning.trainer.keys import Purpose, key_for
+from hackmatrix.learning.trainer.seeds import are_finite
 from hackmatrix.research.datasets.folder import DataSet, environment_of
 from hackmatrix.research.datasets.jax_replay import ReplayBatch, Replayer, data_environment
 from hackmatrix.runs.other_names import params_of_name

@@ -1,4 +1,9 @@
-"""A data set is a folder: facts, shards of whole games, and the manifest with their checksums."""
+"""A data set is a folder: facts, shards of whole games, and the manifest with their checksums.
+
+A game is its number, its actions and its rewards; everything else follows from the data set's seed
+by playing it again. A shard is an `.npz` with the arrays of `Shard`, readable by NumPy alone. The
+folder gets its name only after all of it is on disk, so there is never half a data set.
+"""
 
 import contextlib
 import glob

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.files import MANIFEST, names_in
+from hackmatrix.core.files import MANIFEST, names_in_manifest
 from hackmatrix.runs.bucket import Bucket, Changed, Object, checksum
 from hackmatrix.runs.buckets.lease import Lease, LeaseLost
 from hackmatrix.runs.buckets.plan import (
@@ -294,7 +294,7 @@ class Mirror:
             self._check_rows(update)
         if name == f"{FOLDER}/{update}/{MANIFEST}":
             assert self._remote is not None
-            for file in names_in(content):
+            for file in names_in_manifest(content):
                 if f"{FOLDER}/{update}/{file}" not in self._remote:
                     raise FileNotFoundError(file)
 

@@ -45,9 +45,9 @@ _TYPES = {
 }
 
 
-def files_in(room: str, folder: str = "static") -> dict[str, bytes]:
-    """The files in a folder of a room of `ui`, by name."""
-    files = (resources.files("hackmatrix.ui") / room / folder).iterdir()
+def files_in(subpackage: str, folder: str = "static") -> dict[str, bytes]:
+    """The files in a folder of a subpackage of `ui`, by name."""
+    files = (resources.files("hackmatrix.ui") / subpackage / folder).iterdir()
     return {file.name: file.read_bytes() for file in files if file.is_file()}
 
 

@@ -12,7 +12,7 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.environments.curriculum.env import CurriculumEnv, Started, begin, with_curriculum
 from hackmatrix.environments.curriculum.levels import Curriculum
 from hackmatrix.environments.hackmatrix import EnvState, HackMatrixEnv
-from hackmatrix.environments.hackmatrix.engines import over_games
+from hackmatrix.environments.hackmatrix.over_games import over_games
 from hackmatrix.environments.registry import make
 from hackmatrix.game.engine import Game
 from hackmatrix.game.engine.saving import state_from_dict, state_to_dict

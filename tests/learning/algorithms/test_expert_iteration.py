@@ -22,7 +22,7 @@ from hackmatrix.environments.wrappers import FloatObservations
 from hackmatrix.learning.algorithms.config import ExpertIterationConfig
 from hackmatrix.learning.algorithms.expert_iteration import ExpertIteration
 from hackmatrix.learning.reporting.metrics import summarise
-from hackmatrix.learning.run.keeper import named_leaves
+from hackmatrix.learning.run.snapshots import named_leaves
 from hackmatrix.learning.trainer.algorithm import Setup
 from hackmatrix.learning.trainer.batches import Batch, Samples
 from hackmatrix.learning.trainer.trainer import Trainer

@@ -37,9 +37,9 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.files import write_manifest
-from hackmatrix.learning.run.keeper import named_leaves
 from hackmatrix.learning.run.loop import End, MakeEvaluate
 from hackmatrix.learning.run.schedule import Chunks, note_on_learning_rate
+from hackmatrix.learning.run.snapshots import named_leaves
 from hackmatrix.learning.run.start import find_start
 from hackmatrix.learning.settings.config import TrainOptions
 from hackmatrix.learning.settings.config_file import read_config

@@ -26,7 +26,7 @@ from hackmatrix.environments.tasks import MultiTask
 from hackmatrix.learning.settings.devices import choose_devices
 from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
 from hackmatrix.learning.settings.config import TrainConfig
-from hackmatrix.learning.run.keeper import arrays_of
+from hackmatrix.learning.run.snapshots import arrays_of
 from hackmatrix.learning.trainer.trainer import Trainer
 
 enable_compilation_cache()

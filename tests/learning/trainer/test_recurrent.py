@@ -21,7 +21,7 @@ from hackmatrix.core.devices import mesh
 from hackmatrix.core.errors import UserError
 from hackmatrix.learning.algorithms.config import PPOConfig
 from hackmatrix.learning.reporting.metrics import LEARNER_METRICS, summarise
-from hackmatrix.learning.run.keeper import arrays_of
+from hackmatrix.learning.run.snapshots import arrays_of
 from hackmatrix.learning.settings.config import TrainOptions
 from hackmatrix.learning.trainer.batches import Batch, Minibatches, shuffle, with_advantages
 from hackmatrix.learning.trainer.keys import UpdateKeys

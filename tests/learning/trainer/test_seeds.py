@@ -33,7 +33,7 @@ from hackmatrix.learning.reporting.metrics import (
 )
 from hackmatrix.learning.run.loop import End, MakeEvaluate, RunOutcome
 from hackmatrix.learning.settings.config import RunConfig, TrainOptions
-from hackmatrix.learning.trainer import keys
+from hackmatrix.learning.trainer import seeds
 from hackmatrix.learning.trainer.trainer import Trainer, TrainState
 from hackmatrix.runs.checkpoints import best_checkpoint, load_checkpoint
 
@@ -52,15 +52,15 @@ def run_of(folder: Path, options: TrainOptions = MINE, **changes: Any) -> RunOut
 def test_side_by_side_they_are_the_same_but_for_rounding(tmp_path: Path) -> None:
     config = config_in(tmp_path, **SETTINGS)
     made_of = probes.Grid(), config.learning, config.network
-    together = Trainer(*made_of, agents=config.run.seeds, over_agents=keys.side_by_side)
+    together = Trainer(*made_of, agents=config.run.seeds, over_agents=seeds.side_by_side)
     one_by_one = SharingTrainer(*made_of, agents=config.run.seeds)
     ours, theirs = (jax.device_get(each.run(each.init(4), 3)) for each in (together, one_by_one))
     jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-4, atol=1e-5), ours, theirs)
 
 
 def test_on_accelerators_they_learn_side_by_side() -> None:
-    assert keys.fastest("cpu") is keys.one_by_one
-    assert keys.fastest("gpu") is keys.fastest("tpu") is keys.side_by_side
+    assert seeds.fastest("cpu") is seeds.one_by_one
+    assert seeds.fastest("gpu") is seeds.fastest("tpu") is seeds.side_by_side
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from hackmatrix.environments.interface.environment import Step
 from hackmatrix.environments.tasks import MultiTask
 from hackmatrix.learning.algorithms.config import PPOConfig
 from hackmatrix.learning.reporting.metrics import summarise
-from hackmatrix.learning.run.keeper import arrays_of, state_of
+from hackmatrix.learning.run.snapshots import arrays_of, state_of
 from hackmatrix.learning.trainer.tasks import RewardScale, Spread, of_games, sum_over_games
 from hackmatrix.learning.trainer.trainer import Trainer
 
