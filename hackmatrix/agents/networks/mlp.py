@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import flax.linen as nn
@@ -39,6 +40,7 @@ def orthogonal(key: Array, shape: tuple[int, int], gain: float = 1.0) -> Array:
     return kernel if rows >= columns else kernel.T
 
 
+@partial(jax.jit, inline=True)  # traced once a shape: Flax asks for the shapes at each call
 def _orthonormal(matrix: Array) -> Array:
     """The columns made orthonormal one by one, float32[M, N] with M >= N.
 

@@ -25,6 +25,7 @@ from hackmatrix.environments.hackmatrix.pallas_games import one_game
 from hackmatrix.game.foresight import kernel as tactical
 from hackmatrix.game.foresight.jax_layout import tactical_words
 from hackmatrix.game.jaxgame import kernel, undo
+from hackmatrix.game.jaxgame.control_flow import accelerators_too
 from hackmatrix.game.jaxgame.mosaic import BLOCK, GAMES_OF_A_BLOCK
 from hackmatrix.game.rules.observation import RECORD_SIZE
 from hackmatrix.learning.settings.config import TrainConfig
@@ -93,7 +94,8 @@ def compile_programs(
         "rollout": lambda: _rollout(trainer),
         "update": trainer.traced,
     }
-    return {name: _compile(target, traced[name]) for name in programs}
+    with accelerators_too():
+        return {name: _compile(target, traced[name]) for name in programs}
 
 
 def _compile(target: Target, trace: Callable[[], Traced]) -> CompiledProgram:
@@ -333,6 +335,7 @@ _AN_ARRAY = 12  # operations for a block of an array that gets in or out of a ke
 
 
 @cache
+@accelerators_too()
 def operations(product: int) -> dict[str, float]:
     """Vector operations of a block of 1,024 games, for each kernel by the name of its scope.
 

@@ -228,8 +228,8 @@ def shift_goal(here: int, cell: int, *, away: bool) -> int | None:
         to = to_row * SIZE + to_col
         if (r or c) and 0 <= to_row < SIZE and 0 <= to_col < SIZE and to != here:
             candidates.append(to)
-    nearness = -1 if away else 1
-    return min(candidates, key=lambda to: nearness * manhattan(to, here), default=None)
+    choose = max if away else min
+    return choose(candidates, key=lambda to: manhattan(to, here), default=None)
 
 
 def _sign(x: int) -> int:

@@ -11,7 +11,7 @@ from jax import lax
 
 from hackmatrix.game.jaxgame import bitboard, planes
 from hackmatrix.game.jaxgame.bitboard import CellSet
-from hackmatrix.game.jaxgame.control_flow import compute_once
+from hackmatrix.game.jaxgame.control_flow import by_platform, compute_once
 from hackmatrix.game.jaxgame.records import Records
 from hackmatrix.game.jaxgame.state import NUM_PLANES, Cells
 from hackmatrix.game.rules.board import CELLS
@@ -114,12 +114,11 @@ def materialize(tree: _Tree, scalars: dict[str, jax.Array]) -> _Tree:
 
     On CPUs they are written to memory once, instead of computed anew by each of their users.
     """
-    stored: _Tree = lax.platform_dependent(
+    return by_platform(
         tree,
         cpu=lambda tree: compute_once(scalars["stage"] > 0, lambda: tree),
-        default=lambda tree: tree,
+        accelerator=lambda tree: tree,
     )
-    return stored
 
 
 def stack(sets: Sequence[CellSet]) -> CellSet:

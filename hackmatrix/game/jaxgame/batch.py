@@ -14,7 +14,7 @@ import numpy as np
 from jax import lax
 
 from hackmatrix.game.jaxgame import enemy_turn, game, undo
-from hackmatrix.game.jaxgame.control_flow import select, where, while_loop
+from hackmatrix.game.jaxgame.control_flow import by_platform, select, where, while_loop
 from hackmatrix.game.jaxgame.enemy_turn import Ground, Movement
 from hackmatrix.game.jaxgame.observation import record_words
 from hackmatrix.game.jaxgame.stage import (
@@ -128,10 +128,10 @@ def step(
 def _save(state: State, active: jax.Array) -> State:
     """Saves the positions of some games (bool[n]) for UNDO."""
     state = undo.save(state, active)
-    rows: jax.Array = lax.platform_dependent(
+    rows = by_platform(
         undo.snapshot(state),
         cpu=lambda columns: _one_row_each([word[None] for word in columns]),
-        default=lambda columns: _stack(columns).T,
+        accelerator=lambda columns: _stack(columns).T,
     )
     games = where(active, jnp.arange(active.size), active.size)
     return undo.with_rows(
@@ -305,8 +305,7 @@ def _for_each_array(rule: Callable[..., jax.Array], *arrays: list[jax.Array]) ->
             for x, flag in zip(arrays[0], is_scalar, strict=True)
         ]
 
-    results: list[jax.Array] = lax.platform_dependent(*arrays, cpu=one_by_one, default=in_rows)
-    return results
+    return by_platform(*arrays, cpu=one_by_one, accelerator=in_rows)
 
 
 def _stack(columns: list[jax.Array]) -> jax.Array:

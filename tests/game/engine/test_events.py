@@ -107,6 +107,10 @@ def test_the_last_stage_ends_the_game() -> None:
     assert events == ["player_moved 4,0 5,0", "stage_completed 8", "won"]
 
 
+def test_a_new_game_has_none() -> None:
+    assert Game.new(0).state.events == []
+
+
 def test_undo() -> None:
     text = "X. .. .. .. .. ..\n" + EMPTY * 4 + ".@ .. .. .. .. ..\nowned UNDO\nplayer credits 9"
     game = Game.from_text(text)

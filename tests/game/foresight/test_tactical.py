@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from jax_games import GAMES
 from lockstep_starts import full, new, next_to_the_exit, quiet, rich
 from look_alikes import other_secrets, rich_game
-from platforms import as_accelerators
+from platforms import as_on_accelerators
 from strategies import legal_states
 
 from hackmatrix.environments.hackmatrix import HackMatrixEnv
@@ -98,13 +98,13 @@ def test_both_engines_work_out_the_same_while_playing() -> None:
 
 
 @pytest.mark.slow
-def test_accelerators_work_out_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_accelerators_work_out_the_same() -> None:
     rng = random.Random(3)
     records = [list(observe(start(rng))) for start in (rich, full, quiet, new) for _ in range(8)]
     numbers = jnp.array(records, jnp.uint8)
     expected = jax.jit(lambda records: jax_numbers(records))(numbers)
-    monkeypatch.setattr(jax.lax, "platform_dependent", as_accelerators)
-    got = jax.jit(lambda records: jax_numbers(records))(numbers)
+    with as_on_accelerators():
+        got = jax.jit(lambda records: jax_numbers(records))(numbers)
     np.testing.assert_array_equal(got, expected)
 
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from lockstep_starts import rich
-from platforms import as_accelerators
+from platforms import as_on_accelerators
 
 from hackmatrix.game.engine.game import Game
 from hackmatrix.game.jaxgame import batch
@@ -41,7 +41,7 @@ def same(one: Any, other: Any) -> None:
     assert jax.tree.map(lambda x: x.dtype, one) == jax.tree.map(lambda x: x.dtype, other)
 
 
-def test_rows_move_what_arrays_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_move_what_arrays_do() -> None:
     """A place beyond the games, of which there may be several, is none to put anything in."""
     chosen, rng = [3, 0, 11, 12, 12], np.random.default_rng(1)
     games, part = numbers(rng, GAMES), numbers(rng, len(chosen))
@@ -53,18 +53,19 @@ def test_rows_move_what_arrays_do(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = both()
     clipped = np.minimum(chosen, GAMES - 1)
     same(expected[0], jax.tree.map(lambda x: x[clipped], games))
-    monkeypatch.setattr(jax.lax, "platform_dependent", as_accelerators)
-    same(both(), expected)
+    with as_on_accelerators():
+        same(both(), expected)
 
 
-def test_games_without_scalars_move_array_by_array(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_games_without_scalars_move_array_by_array() -> None:
     games = {"record": jnp.arange(24, dtype=jnp.uint8).reshape(12, 2)}
-    monkeypatch.setattr(jax.lax, "platform_dependent", as_accelerators)
-    same(batch._gather(games, jnp.array([2, 12])), {"record": games["record"][jnp.array([2, 11])]})
+    with as_on_accelerators():
+        got = batch._gather(games, jnp.array([2, 12]))
+    same(got, {"record": games["record"][jnp.array([2, 11])]})
 
 
 @pytest.mark.slow
-def test_steps_of_accelerators_are_those_of_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_of_accelerators_are_those_of_cpus() -> None:
     rng = random.Random(5)
     games = [Game(rich(rng)) for _ in range(64)]
     actions = jnp.array([rng.choice(game.valid_actions()) for game in games], jnp.int32)
@@ -75,5 +76,5 @@ def test_steps_of_accelerators_are_those_of_cpus(monkeypatch: pytest.MonkeyPatch
         return jax.jit(lambda state: batch.step(state, actions, None, restarts=True))(state)
 
     expected = after()
-    monkeypatch.setattr(jax.lax, "platform_dependent", as_accelerators)
-    same(after(), expected)
+    with as_on_accelerators():
+        same(after(), expected)

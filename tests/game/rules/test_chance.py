@@ -301,6 +301,13 @@ def test_a_layout_that_is_not_valid_is_drawn_again() -> None:
     assert state.blocks() == {7, 9, 14, 16, 19}
 
 
+def test_after_a_hundred_layouts_that_are_not_valid_there_are_no_blocks() -> None:
+    dice = ToldDice(BLOCK_COUNT=[0], BLOCK_CELL=100 * [0, 3, 3, 3, 3])
+    state = new_game(dice)
+    assert not state.blocks()
+    assert dice.indices[Site.BLOCK_CELL][-1] == 99 * 16 + 4
+
+
 def test_a_new_stage_draws_its_cells_around_the_pieces() -> None:
     text = """
         .. .. .. .+ .. X.

@@ -6,7 +6,7 @@ from paths import DOCS
 
 from hackmatrix.game.rules.actions import ACTION_NAMES, FIRST_PROGRAM
 from hackmatrix.game.rules.board import CELLS, DIRECTION_STEPS, NEIGHBOUR
-from hackmatrix.game.rules.chance import Site
+from hackmatrix.game.rules.chance import EVALUATION_STREAM, MAX_WORD, Site
 from hackmatrix.game.rules.enemies import MAX_HP, STEPS_PER_TURN, EnemyType
 from hackmatrix.game.rules.programs import PROGRAMS
 from hackmatrix.game.rules.rewards import REWARD_PARTS
@@ -47,6 +47,10 @@ def test_reward_parts() -> None:
 
 def test_the_numbers_of_draws_are_those_of_recorded_games() -> None:
     assert list(Site) == list(range(16))
+
+
+def test_the_upper_half_of_the_streams_is_for_evaluations() -> None:
+    assert EVALUATION_STREAM == (MAX_WORD + 1) // 2
 
 
 def test_a_step_leads_to_the_neighbour() -> None:
