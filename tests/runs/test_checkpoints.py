@@ -16,6 +16,7 @@ from hackmatrix.core.files import DamagedError, write_manifest
 from hackmatrix.runs import checkpoints
 from hackmatrix.runs.checkpoints import (
     Facts,
+    best_checkpoint,
     checkpoints_of,
     is_whole,
     load_checkpoint,
@@ -193,6 +194,25 @@ def test_one_of_many_agents_has_a_configuration_and_an_evaluation_of_its_own() -
     assert second.config == {"seed": 6, "num_seeds": 1}
     assert second.evaluation == {"mean_return": 3.0}
     assert facts.config == {"seed": 5, "num_seeds": 2}
+
+
+def test_every_agent_must_have_its_score() -> None:
+    facts = json.loads(WRITTEN)
+    facts["config"] = {"seed": 5, "num_seeds": 2}
+    facts["evaluation"] = {"mean_return": 2.0, "agents": [{"mean_return": 1.0}, {"wins": 3.0}]}
+    with pytest.raises(UserError, match=r"^facts.json: each of agents must have a number as"):
+        Facts.from_json(facts, "facts.json")
+    facts["evaluation"]["agents"][1] = {"mean_return": 3.0}
+    assert Facts.from_json(facts, "facts.json").num_agents == 2
+
+
+def test_the_best_has_the_highest_score_and_is_the_oldest_of_equals(tmp_path: Path) -> None:
+    assert best_checkpoint(tmp_path) is None
+    for update, score in ((1, None), (2, 0.5), (3, 2.0), (4, 2.0), (5, None)):
+        save_checkpoint(tmp_path, ARRAYS, facts_of(update, score))
+    best = best_checkpoint(tmp_path)
+    assert best is not None
+    assert best.update == 3
 
 
 def test_a_fact_that_is_missing_is_named() -> None:

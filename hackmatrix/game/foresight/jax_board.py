@@ -7,7 +7,6 @@ from typing import NamedTuple, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from hackmatrix.game.jaxgame import bitboard, planes
 from hackmatrix.game.jaxgame.bitboard import CellSet

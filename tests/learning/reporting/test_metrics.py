@@ -25,6 +25,7 @@ from hackmatrix.learning.reporting.metric_tables import TABLES
 from hackmatrix.learning.reporting.metrics import (
     LEARNER_METRICS,
     device_metrics,
+    join_rows,
     summarise,
 )
 from hackmatrix.learning.trainer import measures
@@ -71,6 +72,17 @@ def test_sums_become_means_and_nothing_becomes_none() -> None:
     assert set(row) == {m.name for m in device_metrics(ALL)} | {"train/num_episodes"}
     assert row.pop("train/num_episodes") == 0
     assert all(value is None for value in row.values())
+
+
+def test_a_row_of_agents_has_means_of_those_that_measured_something() -> None:
+    rows = [
+        {"a": 1.0, "of one": 5.0, "broken": 1.0, "nothing": None},
+        {"a": 3.0, "of one": None, "broken": np.inf, "nothing": None},
+    ]
+    row = join_rows(rows, [7, 8])
+    assert row.pop("agents") == [{"seed": 7, **rows[0]}, {"seed": 8, **rows[1]}]
+    assert np.isnan(row.pop("broken"))
+    assert row == {"a": 2.0, "low/a": 1.0, "high/a": 3.0, "of one": 5.0, "nothing": None}
 
 
 @pytest.mark.parametrize("name", ["train/entropy", "stats/siphon_first_chance_frac"])

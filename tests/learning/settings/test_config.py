@@ -23,6 +23,10 @@ TASKS = TaskList.of("['CartPole-v1', 'Acrobot-v1']")
         ({"lr": float("inf")}, "--lr must be above 0, got inf"),
         ({"gamma": 1.01}, "--gamma must be at least 0 and at most 1, got 1.01"),
         ({"seed": 2**31}, "--seed must be at least 0 and at most 2147483647, got 2147483648"),
+        (
+            {"seed": 2**31 - 2, "num_seeds": 3},
+            "--seed 2147483646 with --num-seeds 3 goes beyond the largest seed, 2147483647",
+        ),
         ({"num_minibatches": 5}, "--num-minibatches 5 must divide .* 256 x 128 = 32768"),
         ({"gradient_accumulation_steps": 3}, "--gradient-accumulation-steps 3 must divide .* 4"),
         (
@@ -90,7 +94,14 @@ def test_checkpoints_come_by_the_clock_unless_updates_or_steps_are_given(
 
 
 @pytest.mark.parametrize(
-    "right", [{"gamma": 0.0}, {"gamma": 1.0}, {"ent_coef": 0.0}, {"max_episode_steps": 1}]
+    "right",
+    [
+        {"gamma": 0.0},
+        {"gamma": 1.0},
+        {"ent_coef": 0.0},
+        {"max_episode_steps": 1},
+        {"seed": 2**31 - 2, "num_seeds": 2},
+    ],
 )
 def test_the_bounds_belong_to_the_range(right: dict[str, object]) -> None:
     TrainConfig.of(**right)

@@ -11,6 +11,7 @@ import pytest
 
 from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.learning.algorithms.config import PPOConfig
+from hackmatrix.learning.trainer.algorithm import Hyperparameters
 from hackmatrix.learning.trainer.config import Course
 from hackmatrix.learning.trainer.trainer import Trainer
 
@@ -62,6 +63,13 @@ def test_the_program_is_the_same_for_all_values(of_config: str) -> None:
 @pytest.mark.thorough
 def test_the_program_of_a_resumed_run_is_that_of_a_new_one(of_config: str) -> None:
     assert program(CONFIG, Course(64, 64 * 9, 3, 3 * 32)) == of_config
+
+
+def test_progress_of_a_run_that_resumed_with_another_batch_counts_transitions() -> None:
+    course = Course(64, 64 * 9, first_update=6, first_timesteps=6 * 32)
+    progress = Hyperparameters.of(CONFIG, course).progress
+    for update in (6, 8, 12):
+        assert progress(update) == course.timesteps(update) / course.total_timesteps
 
 
 @pytest.fixture(scope="module")

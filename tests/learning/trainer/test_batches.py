@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hackmatrix.learning.algorithms.config import PPOConfig
-from hackmatrix.learning.trainer.batches import Shares, minibatch_indices
+from hackmatrix.learning.trainer.batches import Shares, minibatch_indices, value_loss
 from hackmatrix.learning.trainer.keys import UpdateKeys
 
 
@@ -108,3 +108,7 @@ def test_every_number_may_come_anywhere(size: int) -> None:
         assert np.mean(sample) / size == pytest.approx(0.5, abs=0.09)
         assert np.std(sample) / size == pytest.approx(0.29, abs=0.06)
     assert abs(np.corrcoef(firsts, places)[0, 1]) < 0.3
+
+
+def test_the_loss_of_values_is_half_the_mean_squared_error() -> None:
+    assert value_loss(object(), jnp.array([1.0, 5.0]), jnp.array([1.0, 1.0])) == 4
