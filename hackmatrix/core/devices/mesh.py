@@ -115,8 +115,10 @@ def pmax(tree: Any) -> Any:
 
 def _reduce_tree(reduce: Callable[[Any, str], Any], tree: Any) -> Any:
     """Reduces all arrays of a dtype as one: for each array processes would wait for each other."""
+    if jax.lax.axis_size(AXIS) == 1:  # XLA would copy them all
+        return tree
     arrays, structure = jax.tree.flatten(tree)
-    if jax.lax.axis_size(AXIS) == 1 or len(arrays) < 2:
+    if len(arrays) < 2:
         return reduce(tree, AXIS)
     for dtype in {array.dtype: None for array in arrays}:  # a dict, for its order
         places = [place for place, array in enumerate(arrays) if array.dtype == dtype]

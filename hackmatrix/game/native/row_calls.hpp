@@ -25,7 +25,7 @@ struct RowArrays {
         if (bytes.size() != 2 || bytes[1] != RECORD_SIZE) return false;
         records = array(0).typed_data<uint8_t>();
         games = bytes[0];
-        auto* table = reinterpret_cast<rows::Table*>(&tables);
+        rows::Table* table = rows::tables_of(tables);
         for (size_t i = 0; i < count; i++) {
             auto axes = array(1 + i).dimensions();
             if (axes.size() != 2) return false;
@@ -38,78 +38,98 @@ struct RowArrays {
 };
 
 inline ffi::Error row_sums(ffi::RemainingArgs arguments, ffi::RemainingRets results, int32_t threads) {
-    RowArrays arrays;
-    if (!arrays.take(arguments) || results.size() != 2) return other_shapes();
+    RowArrays shared;
+    if (!shared.take(arguments) || results.size() != 2) return other_shapes();
     ffi::AnyBuffer player = **results.get<ffi::AnyBuffer>(0), others = **results.get<ffi::AnyBuffer>(1);
     size_t widths[] = {size_t(player.dimensions()[1]), size_t(others.dimensions()[2])};
     float* sums[] = {player.typed_data<float>(), others.typed_data<float>()};
-    rows::Reader reader(arrays.tables);
-    for_each_block(arrays.games, threads, [&](size_t game, size_t end) {
-        rows::Symbols symbols(reader);
+    auto reader = rows::reader_of(shared.tables);
+    for_each_block(shared.games, threads, [&, reader](size_t game, size_t end) {
+        // Of its own: what other threads read must not lie beside what this one writes.
+        const RowArrays arrays = shared;
+        const size_t of_player = widths[0], of_direction = widths[1];
+        float *to_player = sums[0] + game * of_player;
+        float *to_direction = sums[1] + game * NUM_DIRECTIONS * of_direction;
+        rows::Symbols symbols(*reader);
         std::vector<int32_t> rows(rows::MOST);
         for (; game < end; game++) {
             symbols.read(arrays.records + game * RECORD_SIZE);
-            for (int view = 0; view < rows::VIEWS; view++) {
-                const int32_t* last = symbols.write_rows(view, rows.data());
-                bool turned = view > 0;
-                size_t at = turned ? game * NUM_DIRECTIONS + view - 1 : game;
-                rows::sum_rows(arrays.inputs[turned], widths[turned], rows.data(), last,
-                               sums[turned] + at * widths[turned]);
+            const int32_t* last = symbols.write_rows(0, rows.data());
+            rows::sum_rows(arrays.inputs[0], of_player, rows.data(), last, to_player);
+            to_player += of_player;
+            for (int view = 1; view < rows::VIEWS; view++) {
+                last = symbols.write_rows(view, rows.data());
+                rows::sum_rows(arrays.inputs[1], of_direction, rows.data(), last, to_direction);
+                to_direction += of_direction;
             }
         }
     });
     return ffi::Error::Success();
 }
 
+// The thread that adds to a row of weights. Rows of a group lie side by side, and make whole lines of
+// the cache: two threads that write to one take many times as long.
+inline uint32_t owner_of(uint32_t row, uint32_t threads) {
+    constexpr uint32_t group = 4, odd = 40503;
+    return uint16_t(row / group * odd) * threads >> 16;
+}
+
 // The gradient of weights of which `row_sums` made sums, from that of the sums. Threads share the
-// columns, so that a weight's parts are added in the order of games.
+// rows, so that a weight's parts are added in the order of games.
 inline ffi::Error row_gradients(ffi::RemainingArgs arguments, ffi::RemainingRets results, int32_t threads) {
-    RowArrays arrays;
-    if (!arrays.take(arguments) || results.size() != 2) return other_shapes();
+    RowArrays shared;
+    if (!shared.take(arguments) || results.size() != 2) return other_shapes();
     constexpr size_t block = 64;
-    std::vector<std::vector<int32_t>> rows((arrays.games + block - 1) / block * rows::VIEWS);
-    std::vector<uint16_t> counts(arrays.games * rows::VIEWS);
-    rows::Reader reader(arrays.tables);
-    for_each_block(arrays.games, threads, [&](size_t game, size_t end) {
-        rows::Symbols symbols(reader);
+    // By block of games, view and owner; and how many of them are of a game.
+    std::vector<std::vector<int32_t>> rows((shared.games + block - 1) / block * rows::VIEWS * threads);
+    std::vector<uint16_t> counts(shared.games * rows::VIEWS * threads);
+    auto reader = rows::reader_of(shared.tables);
+    for_each_block(shared.games, threads, [&, reader](size_t game, size_t end) {
+        const uint8_t* records = shared.records;
+        rows::Symbols symbols(*reader);
         std::vector<int32_t> written(rows::MOST);
+        std::vector<int32_t>* to = &rows[game / block * rows::VIEWS * threads];
         for (; game < end; game++) {
-            symbols.read(arrays.records + game * RECORD_SIZE);
+            symbols.read(records + game * RECORD_SIZE);
             for (int view = 0; view < rows::VIEWS; view++) {
-                int32_t* last = symbols.write_rows(view, written.data());
-                std::vector<int32_t>& to = rows[game / block * rows::VIEWS + view];
-                to.insert(to.end(), written.data(), last);
-                counts[game * rows::VIEWS + view] = uint16_t(last - written.data());
+                const int32_t* last = symbols.write_rows(view, written.data());
+                uint16_t* count = &counts[(game * rows::VIEWS + view) * threads];
+                for (const int32_t* row = written.data(); row < last; row++) {
+                    uint32_t owner = owner_of(*row, threads);
+                    to[view * threads + owner].push_back(*row);
+                    count[owner]++;
+                }
             }
         }
     });
-    for (size_t turned : {0, 1}) {
-        ffi::AnyBuffer result = **results.get<ffi::AnyBuffer>(turned);
-        size_t width = result.dimensions()[1], share = (width + threads - 1) / threads;
-        float* to = result.typed_data<float>();
-        auto scatter = [&](size_t first) {
-            size_t columns = std::min(share, width - first);
+    auto add = [&](uint32_t owner) {
+        for (size_t turned : {0, 1}) {
+            ffi::AnyBuffer result = **results.get<ffi::AnyBuffer>(turned);
+            const size_t width = result.dimensions()[1], games = shared.games;
+            float* to = result.typed_data<float>();
             for (size_t row = 0; row < size_t(result.dimensions()[0]); row++)
-                std::fill_n(to + row * width + first, columns, 0.0f);
+                if (owner_of(row, threads) == owner) std::fill_n(to + row * width, width, 0.0f);
             for (int view = turned; view < (turned ? rows::VIEWS : 1); view++) {
                 const int32_t* row = nullptr;
-                for (size_t game = 0; game < arrays.games; game++) {
-                    if (game % block == 0) row = rows[game / block * rows::VIEWS + view].data();
-                    size_t at = turned ? game * NUM_DIRECTIONS + view - 1 : game;
-                    const float* gradient = arrays.inputs[turned] + at * width + first;
-                    for (int left = counts[game * rows::VIEWS + view]; left > 0; left--, row++) {
-                        float* weights = to + *row * width + first;
-                        for (size_t column = 0; column < columns; column++)
+                for (size_t game = 0; game < games; game++) {
+                    size_t at = (game / block * rows::VIEWS + view) * threads + owner;
+                    if (game % block == 0) row = rows[at].data();
+                    const size_t of_game = turned ? game * NUM_DIRECTIONS + view - 1 : game;
+                    const float* gradient = shared.inputs[turned] + of_game * width;
+                    int left = counts[(game * rows::VIEWS + view) * threads + owner];
+                    for (; left > 0; left--, row++) {
+                        float* weights = to + *row * width;
+                        for (size_t column = 0; column < width; column++)
                             weights[column] += gradient[column];
                     }
                 }
             }
-        };
-        std::vector<std::thread> others;
-        for (size_t first = share; first < width; first += share) others.emplace_back(scatter, first);
-        scatter(0);
-        for (std::thread& other : others) other.join();
-    }
+        }
+    };
+    std::vector<std::thread> others;
+    for (int owner = 1; owner < threads; owner++) others.emplace_back(add, owner);
+    add(0);
+    for (std::thread& other : others) other.join();
     return ffi::Error::Success();
 }
 

@@ -1,6 +1,8 @@
 // The rows that the network `player_centred` sums of a record: those of `rows_of` in
 // `agents/networks/rows.py`, by the tables that it hands over, and the sums of their weights.
 #pragma once
+#include <memory>
+#include <mutex>
 #include <vector>
 
 #include "record.hpp"
@@ -30,6 +32,11 @@ struct Table {
     size_t rows, columns;
 
     const int32_t* operator[](size_t row) const { return data + row * columns; }
+    size_t size() const { return rows * columns; }
+    bool operator==(const Table& other) const {
+        return rows == other.rows && columns == other.columns &&
+               std::equal(data, data + size(), other.data);
+    }
 };
 
 struct ViewTables { Table around, on_board, joint, quantities; };
@@ -41,6 +48,9 @@ struct Definition {
 };
 constexpr size_t DEFINITION_TABLES = sizeof(Definition) / sizeof(Table);
 
+inline Table* tables_of(Definition& of) { return reinterpret_cast<Table*>(&of); }
+inline const Table* tables_of(const Definition& of) { return reinterpret_cast<const Table*>(&of); }
+
 // Whether there is room for the tables.
 inline bool fits(const Definition& of) {
     return of.symbols.rows <= SYMBOLS && of.values.rows <= VALUES &&
@@ -48,10 +58,15 @@ inline bool fits(const Definition& of) {
            of.direction.joint.rows <= JOINED;
 }
 
-// The tables as records are read by them: what follows from them is worked out once for a batch.
+// Tables of its own, and what follows from them for all records.
 class Reader {
   public:
-    explicit Reader(const Definition& tables) : tables(tables) {
+    explicit Reader(const Definition& definition) : tables(definition) {
+        for (size_t i = 0; i < DEFINITION_TABLES; i++) {
+            Table& own = tables_of(tables)[i];
+            numbers[i].assign(own.data, own.data + own.size());
+            own.data = numbers[i].data();
+        }
         for (size_t i = 0; i < tables.symbols.rows; i++) symbol_keys.add(i, tables.symbols[i][0]);
         for (size_t i = 0; i < tables.quantities.rows; i++) quantity_keys.add(i, tables.quantities[i][0]);
         for (int plane = 0; plane < PLANES; plane++)
@@ -84,7 +99,13 @@ class Reader {
         uint16_t joint[JOINED];  // symbols of `ViewTables::joint` among `Symbols::contents`
     };
 
-    const Definition& tables;
+    Reader(const Reader&) = delete;
+
+    bool reads(const Definition& of) const {
+        return std::equal(tables_of(tables), tables_of(tables) + DEFINITION_TABLES, tables_of(of));
+    }
+
+    Definition tables;
     Keys<SYMBOLS> symbol_keys;
     Keys<QUANTITIES> quantity_keys;
     std::vector<Keys<SYMBOLS>> planes[PLANES];
@@ -94,6 +115,8 @@ class Reader {
     Sight sights[VIEWS][CELLS];
 
   private:
+    std::vector<int32_t> numbers[DEFINITION_TABLES];
+
     // What the bytes of a source add to the keys.
     template <size_t COUNT> std::vector<Keys<COUNT>> parts_of(int source, const Table& all) const {
         std::vector<Keys<COUNT>> parts(256);
@@ -126,6 +149,15 @@ class Reader {
             sight.joint[i] = uint16_t(cell_at(joint[i][2], joint[i][3]) * int(SYMBOLS) + joint[i][4]);
     }
 };
+
+// A reader of these tables. The last is kept: to make one takes as long as to read a hundred records.
+inline std::shared_ptr<const Reader> reader_of(const Definition& tables) {
+    static std::mutex mutex;
+    static std::shared_ptr<const Reader> last;
+    std::lock_guard<std::mutex> lock(mutex);
+    if (!last || !last->reads(tables)) last = std::make_shared<const Reader>(tables);
+    return last;
+}
 
 // A record as symbols, mirrored so that the exit lies where rows and columns grow.
 class Symbols {
