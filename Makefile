@@ -17,6 +17,7 @@ DEVICES := $(if $(shell command -v nvidia-smi),,--num-devices 2)
 RUN := make-train-$(shell date +%Y%m%d-%H%M%S)
 
 MARKS := not slow and not thorough
+WORKERS := 2
 
 # The suite starts a hundred processes: each would compile all of Python's modules that it imports.
 unexport PYTHONDONTWRITEBYTECODE
@@ -36,10 +37,10 @@ train: $(READY)  ## train an agent for five minutes and evaluate it beside rando
 	$(BIN)/hackmatrix evaluate random runs/$(RUN)
 	@echo "see it play: $(BIN)/hackmatrix watch runs/$(RUN)"
 
-# On two cores the third worker works where a test of the others waits.
 test: $(READY)  ## the quick test suite, a few minutes
-	$(BIN)/pytest -m "$(MARKS)" -n 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -m "$(MARKS)" -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
+# On two cores the third worker works where a test of the others waits.
 thorough: $(READY)  ## tests that take longer: several processes, kills, whole trainings, more screens
 	$(BIN)/pytest -m "thorough and not slow" -n 3 --dist loadfile --no-loadscope-reorder
 

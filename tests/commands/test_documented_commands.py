@@ -296,7 +296,7 @@ def as_run(line: str) -> str:
 
 
 FULL, MENTIONS = documented()
-# Its `make test MARKS="not slow"` is `make test` and `make thorough`.
+# Its `make test MARKS="not slow" WORKERS=3` is `make test` and `make thorough`.
 RUN_BY_CI = {
     "make test",
     "make thorough",
