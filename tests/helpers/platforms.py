@@ -1,4 +1,4 @@
-"""What only accelerators compute, computed on a CPU."""
+"""The branches of accelerators, taken on a CPU."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -5,7 +5,7 @@ dice (`game/foresight/actions.py`):
 
 1. It picks a goal (`best_goal`): a data siphon to fetch, a cell whose cross is worth
    siphoning, or else the exit.
-2. It plays every move out, and the enemy turn after it. What then counts (`values.py`) is what it
+2. It plays every move out, and the enemy turn after it. What then counts (`weights.py`) is what it
    holds (hp, resources, programs), which enemies are left, where it stands, and how far it is to
    the goal. Where enemies are about it plays the best moves of the next two turns out, too: so it
    does not walk into a corner where a hit waits two turns later.

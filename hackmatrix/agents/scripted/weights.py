@@ -36,7 +36,7 @@ _LESS_EACH = 0.4  # each further point of attack is worth this part of the one b
 
 
 class ScriptedWeights(NamedTuple):
-    """The worth of things (`values.py`), and how far to look (`scripted.py`)."""
+    """The worth of things, and how far to look (`scripted.py`)."""
 
     # What lasts.
     hp1: float  # the last hp: the life

@@ -85,12 +85,11 @@ inline ffi::Error row_gradients(ffi::RemainingArgs arguments, ffi::RemainingRets
     std::vector<uint16_t> counts(shared.games * rows::VIEWS * threads);
     auto reader = rows::reader_of(shared.tables);
     for_each_block(shared.games, threads, [&, reader](size_t game, size_t end) {
-        const uint8_t* records = shared.records;
         rows::Symbols symbols(*reader);
         std::vector<int32_t> written(rows::MOST);
         std::vector<int32_t>* to = &rows[game / block * rows::VIEWS * threads];
         for (; game < end; game++) {
-            symbols.read(records + game * RECORD_SIZE);
+            symbols.read(shared.records + game * RECORD_SIZE);
             for (int view = 0; view < rows::VIEWS; view++) {
                 const int32_t* last = symbols.write_rows(view, written.data());
                 uint16_t* count = &counts[(game * rows::VIEWS + view) * threads];
@@ -116,12 +115,8 @@ inline ffi::Error row_gradients(ffi::RemainingArgs arguments, ffi::RemainingRets
                     if (game % block == 0) row = rows[at].data();
                     const size_t of_game = turned ? game * NUM_DIRECTIONS + view - 1 : game;
                     const float* gradient = shared.inputs[turned] + of_game * width;
-                    int left = counts[(game * rows::VIEWS + view) * threads + owner];
-                    for (; left > 0; left--, row++) {
-                        float* weights = to + *row * width;
-                        for (size_t column = 0; column < width; column++)
-                            weights[column] += gradient[column];
-                    }
+                    const int32_t* end = row + counts[(game * rows::VIEWS + view) * threads + owner];
+                    for (; row < end; row++) rows::add_to_row(to + *row * width, gradient, width);
                 }
             }
         }

@@ -273,4 +273,9 @@ inline void sum_rows(const float* weights, size_t width, const int32_t* row, con
         for (size_t column = 0; column < width; column++) to[column] += at(*row)[column];
 }
 
+// Adds a gradient to that of a row of weights.
+inline void add_to_row(float* weights, const float* gradient, size_t width) {
+    for (size_t column = 0; column < width; column++) weights[column] += gradient[column];
+}
+
 }  // namespace hackmatrix::rows
